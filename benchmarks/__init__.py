@@ -1,0 +1,1 @@
+"""What is measured, against whom; run it by `make bench`."""

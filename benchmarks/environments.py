@@ -1,0 +1,36 @@
+"""Environment steps a second: our batches, beside Gymnasium's loop and beside bare arithmetic."""
+
+import gymnasium
+import numpy as np
+
+from benchmarks import clock
+from srb_train.envs.tasks import machine
+
+COPIES = (1, 16, 512, 4096)
+LUNAR = "LunarLanderContinuous-v3"
+LUNAR_COPIES = 64
+"""One Python loop over copies: its rate does not change with their number."""
+
+
+def measure() -> dict[str, object]:
+    """Return environment steps a second on one core."""
+    return {
+        "landing": {str(n): _ours("landing", n) for n in COPIES},
+        "cartpole": {str(n): _ours("cartpole", n) for n in COPIES},
+        f"gymnasium {LUNAR} SyncVectorEnv, {LUNAR_COPIES} copies": _gymnasium(),
+    }
+
+
+def _ours(task: str, copies: int) -> float:
+    env = machine.make(task, copies, {})
+    env.reset(0)
+    actions = np.random.default_rng(0).uniform(-1, 1, (copies, *env.action_space.shape))
+    actions = actions.astype(np.float32)
+    return clock.rate(lambda: env.step(actions), copies)
+
+
+def _gymnasium() -> float:
+    env = gymnasium.make_vec(LUNAR, num_envs=LUNAR_COPIES, vectorization_mode="sync")
+    env.reset(seed=0)
+    actions = env.action_space.sample()
+    return clock.rate(lambda: env.step(actions), LUNAR_COPIES)

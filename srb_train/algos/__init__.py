@@ -1,0 +1,1 @@
+"""Rooms of the frameworks: one folder a family, a light plate and a heavy machine."""

@@ -1,0 +1,163 @@
+"""A label and its settings become an SB3 model; what SB3 would refuse is told in our words."""
+
+import difflib
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import sb3_contrib
+import stable_baselines3
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.noise import NormalActionNoise, OrnsteinUhlenbeckActionNoise
+from stable_baselines3.common.preprocessing import is_image_space
+from stable_baselines3.common.utils import LinearSchedule
+from stable_baselines3.common.vec_env import VecEnv
+from torch import nn
+
+from srb_train.algos.sb3 import settings
+from srb_train.algos.sb3.ars import SteppedARS
+from srb_train.errors import UnsupportedError, UsageError
+
+ALGORITHMS: Mapping[str, type[BaseAlgorithm]] = {
+    "sb3_ppo": stable_baselines3.PPO,
+    "sb3_a2c": stable_baselines3.A2C,
+    "sb3_ppo_lstm": sb3_contrib.RecurrentPPO,
+    "sb3_trpo": sb3_contrib.TRPO,
+    "sb3_ars": SteppedARS,
+    "sb3_dqn": stable_baselines3.DQN,
+    "sb3_qrdqn": sb3_contrib.QRDQN,
+    "sb3_ddpg": stable_baselines3.DDPG,
+    "sb3_td3": stable_baselines3.TD3,
+    "sb3_sac": stable_baselines3.SAC,
+    "sb3_tqc": sb3_contrib.TQC,
+    "sb3_crossq": sb3_contrib.CrossQ,
+}
+ACTIVATIONS: Mapping[str, type[nn.Module]] = {
+    "tanh": nn.Tanh,
+    "relu": nn.ReLU,
+    "elu": nn.ELU,
+    "leaky_relu": nn.LeakyReLU,
+    "gelu": nn.GELU,
+    "silu": nn.SiLU,
+}
+SMALLEST_IMAGE = 36
+"""Pixels a side below which SB3's convolutions have nothing left."""
+
+_DISCRETE_ONLY = frozenset({"sb3_dqn", "sb3_qrdqn"})
+_CONTINUOUS_ONLY = frozenset({"sb3_ddpg", "sb3_td3", "sb3_sac", "sb3_tqc", "sb3_crossq"})
+_OURS = frozenset(
+    {
+        "policy",
+        "policy_kwargs",
+        "normalize_observation",
+        "normalize_reward",
+        "clip_obs",
+        "action_noise",
+        "action_noise_std",
+    }
+)
+
+
+def model(
+    label: str, agent: Mapping[str, Any], venv: VecEnv, *, device: str, seed: int | None
+) -> BaseAlgorithm:
+    """Build a fresh model; `seed` None leaves the generators of the process alone."""
+    algorithm = ALGORITHMS[label]
+    check_actions(label, venv.action_space)
+    arguments: dict[str, Any] = {
+        key: _schedule(value) if key in settings.SCHEDULES else value
+        for key, value in agent.items()
+        if key not in _OURS
+    }
+    if agent.get("action_noise"):
+        arguments["action_noise"] = _noise(agent, venv.action_space)
+    arguments["policy_kwargs"] = _policy_kwargs(agent["policy_kwargs"])
+    arguments["policy"] = _policy(label, agent["policy"], venv.observation_space)
+    arguments["device"] = _device(device)
+    try:
+        return algorithm(env=venv, seed=seed, **arguments)
+    except (AssertionError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        raise UsageError(f"{label} cannot be built from these settings: {error}") from error
+
+
+def check_actions(label: str, space: spaces.Space) -> None:
+    """Refuse an action space that the label cannot act in."""
+    if label in _CONTINUOUS_ONLY and not isinstance(space, spaces.Box):
+        raise UnsupportedError(
+            f"{label} takes continuous actions, this task has {space}: "
+            "use sb3_dqn, sb3_qrdqn, sb3_ppo, sb3_a2c or sb3_trpo"
+        )
+    if label in _DISCRETE_ONLY and not isinstance(space, spaces.Discrete):
+        raise UnsupportedError(
+            f"{label} takes one discrete action, this task has {space}: "
+            "use sb3_ppo, sb3_a2c or sb3_trpo, or sb3_sac and sb3_td3 for continuous actions"
+        )
+    if not isinstance(space, spaces.Box | spaces.Discrete) and label == "sb3_ars":
+        raise UnsupportedError(f"sb3_ars takes one continuous or discrete action, not {space}")
+
+
+def _policy(label: str, name: str, space: spaces.Space) -> str:
+    """Resolve `auto`, and plain names for the recurrent label."""
+    known = list(ALGORITHMS[label].policy_aliases)
+    lstm = "Lstm" if label == "sb3_ppo_lstm" else ""
+    if name == "auto":
+        name = f"{_network(space)}{lstm}Policy"
+        if name not in known:
+            raise UnsupportedError(f"{label} has no {name} for the observation {space}")
+    elif name not in known:
+        name = name.replace("Policy", f"{lstm}Policy")
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f" (nearest: {close[0]})" if close else ""
+        raise UsageError(f"agent.policy={name!r} is not one of auto, {', '.join(known)}{hint}")
+    return name
+
+
+def _network(space: Any) -> str:
+    if isinstance(space, spaces.Dict):
+        return "MultiInput"
+    if is_image_space(space) and min(space.shape[1:], default=0) >= SMALLEST_IMAGE:
+        return "Cnn"
+    return "Mlp"
+
+
+def _policy_kwargs(given: Mapping[str, Any]) -> dict[str, Any]:
+    # SB3 writes into what it is given.
+    kwargs = deepcopy(dict(given))
+    if kwargs.get("activation_fn") is not None:
+        kwargs["activation_fn"] = ACTIVATIONS[kwargs["activation_fn"]]
+    return kwargs
+
+
+def _schedule(value: float | str | None) -> float | LinearSchedule | None:
+    start = settings.linear_start(value)
+    if start is not None:
+        return LinearSchedule(start, 0.0, 1.0)
+    return None if value is None else float(value)
+
+
+def _noise(
+    agent: Mapping[str, Any], space: spaces.Box
+) -> NormalActionNoise | OrnsteinUhlenbeckActionNoise:
+    kinds = {"normal": NormalActionNoise, "ornstein_uhlenbeck": OrnsteinUhlenbeckActionNoise}
+    deviation = np.full(space.shape, agent["action_noise_std"], dtype=np.float32)
+    return kinds[agent["action_noise"]](np.zeros_like(deviation), deviation)
+
+
+def _device(name: str) -> torch.device:
+    """Return the device; one that this machine lacks is unsupported."""
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UsageError(f"device {name!r} is not cpu, cuda or cuda:<number>") from error
+    if device.type not in ("cpu", "cuda"):
+        raise UnsupportedError(f"device {name!r}: Stable-Baselines3 runs on cpu and cuda here")
+    found = torch.cuda.device_count() if device.type == "cuda" else 1
+    if found == 0 or (device.index or 0) >= found:
+        raise UnsupportedError(
+            f"device {name!r} is not on this machine ({found} CUDA devices); use run.device=cpu"
+        )
+    return device

@@ -1,0 +1,127 @@
+"""`srb agent`: train a policy, evaluate one, or let zero or random actions play."""
+
+import typer
+
+from srb_train import operations
+from srb_train.cli import display, line, options, render
+from srb_train.cli.requests import filled, help_when_alone, simulator_options
+from srb_train.operations import EvalRequest, TrainRequest
+from srb_train.operations.runs import describe
+
+app = typer.Typer(
+    help="Train, evaluate, or play without a policy.",
+    callback=help_when_alone,
+    invoke_without_command=True,
+)
+
+
+@app.command()
+def train(
+    context: typer.Context,
+    *,
+    algo: options.Algo,
+    env: options.Env,
+    settings: options.Settings = None,
+    continue_training: options.Continue = False,
+    model: options.Model = None,
+    additional: options.Additional = None,
+    seed: options.Seed = None,
+    device: options.Device = None,
+    logdir: options.Logdir = None,
+    config_dir: options.ConfigDir = None,
+    dry_run: options.DryRun = False,
+    smoke: options.Smoke = False,
+    video: options.Video = False,
+    perf: options.Perf = False,
+    repl: options.Repl = None,
+    hide_ui: options.HideUi = False,
+    headless: options.Headless = False,
+    livestream: options.Livestream = None,
+    rendering_mode: options.RenderingMode = None,
+    xr: options.Xr = False,
+    enable_cameras: options.EnableCameras = False,
+    kit_args: options.KitArgs = None,
+) -> int:
+    """Train a policy, or go on with a run.
+
+    Example: srb agent train --algo sb3_ppo --env landing env.num_envs=512 run.steps=2e6
+    """
+    asked = filled(
+        TrainRequest,
+        context,
+        simulator=simulator_options(context),
+        command=("srb", *context.obj.typed),
+    )
+    plan = operations.prepare(asked)
+    if dry_run or plan.done:
+        return render.show("\n".join(plan.describe()))
+    with display.opened(plan, plain=hide_ui) as shown:
+        outcome = operations.train(plan, shown)
+    render.ending(describe(outcome.run))
+    if repl is not None:
+        return operations.repl(outcome.run, None if repl == line.ANY_SHELL else repl)
+    return outcome.exit_code
+
+
+@app.command("eval")
+def evaluate(
+    context: typer.Context,
+    *,
+    settings: options.Settings = None,
+    algo: options.AnyAlgo = None,
+    env: options.AnyEnv = None,
+    model: options.Model = None,
+    run: options.RunName = None,
+    episodes: options.Episodes = 200,
+    num_envs: options.NumEnvs = None,
+    seed: options.Seed = None,
+    logdir: options.Logdir = None,
+    config_dir: options.ConfigDir = None,
+    video: options.Video = False,
+    out: options.Out = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Evaluate a policy on fresh episodes and write eval.json.
+
+    Example: srb agent eval --algo sb3_ppo --env landing --episodes 200
+    """
+    result = operations.evaluate(filled(EvalRequest, context))
+    return render.show(render.evaluation(result), result, as_json)
+
+
+@app.command()
+def zero(
+    context: typer.Context,
+    *,
+    env: options.Env,
+    settings: options.Settings = None,
+    episodes: options.Episodes = 20,
+    num_envs: options.NumEnvs = None,
+    seed: options.Seed = None,
+    config_dir: options.ConfigDir = None,
+    video: options.Video = False,
+    out: options.Out = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Let zero actions play a task, to see what doing nothing earns."""
+    result = operations.roll("zero", filled(EvalRequest, context))
+    return render.show(render.evaluation(result), result, as_json)
+
+
+@app.command("rand")
+def random(
+    context: typer.Context,
+    *,
+    env: options.Env,
+    settings: options.Settings = None,
+    episodes: options.Episodes = 20,
+    num_envs: options.NumEnvs = None,
+    seed: options.Seed = None,
+    config_dir: options.ConfigDir = None,
+    video: options.Video = False,
+    out: options.Out = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Let random actions play a task, the floor that a policy must beat."""
+    result = operations.roll("rand", filled(EvalRequest, context))
+    return render.show(render.evaluation(result), result, as_json)

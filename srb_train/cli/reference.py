@@ -1,0 +1,218 @@
+"""Write docs/cli.md from the commands themselves: `python -m srb_train.cli.reference`.
+
+The parts that no command can tell (exit codes, fields of the JSON output) stand here beside what
+tells them.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from srb_train import errors
+from srb_train.cli import app
+from srb_train.errors import SrbError
+
+HEAD = """\
+# The command line
+
+Written by `python -m srb_train.cli.reference > docs/cli.md`; a test compares it with the commands.
+
+- Options and settings (`key=value`) stand anywhere on the line. The first `=` divides a setting, so
+  a value may hold more of them; quote it for the shell and, where it holds commas, colons, braces or
+  brackets, once more for YAML: `'env.note="a=b, c"'`.
+- `--hide_ui` and `--hide-ui` are one option, and so it is with every long option.
+- A failure is a few lines on stderr, `error [category] message`; `--debug`, anywhere on the line, adds
+  the traceback. What was asked for goes to stdout; with `--json` that is one JSON value and nothing else.
+- `srb --install-completion` teaches the shell to complete commands, options, labels and tasks.
+- The live display is drawn on terminals only, in ASCII where the encoding has no bars, and without
+  colours where `NO_COLOR` is set. `--hide_ui` gives plain lines everywhere.
+"""
+
+STEPS = "environment transitions over all copies"
+
+ROW = {
+    "run": "place of the run below the log root",
+    "path": "folder of the run",
+    "status": "`reserved`, `starting`, `running`, `stopping`, `completed`, `stopped`, `failed`, `lost`",
+    "reason": "why it is said to be so",
+    "algorithm": "label",
+    "task": "task",
+    "seed": "seed of every generator",
+    "step": STEPS,
+    "budget": f"{STEPS} to reach",
+    "phase": "what the worker does now; null when none works",
+    "rate": "transitions a second; null when none works",
+    "beat_age": "seconds since the last sign of life; null when it has ended",
+    "return": "mean return of the episodes that ended last",
+    "success": "share of them that succeeded, 0 to 1; null for tasks without success",
+    "created_at": "UTC, ISO 8601",
+    "started_at": "UTC, ISO 8601; null before",
+    "ended_at": "UTC, ISO 8601; null before",
+}
+
+DETAILS = {
+    "elapsed_seconds": "seconds of all segments together",
+    "eta_seconds": "seconds to go at the present rate; null when none works",
+    "metrics": "tag -> `{step, value}`, the last of every metric",
+    "checkpoints": "see `srb run checkpoints`",
+    "warnings": "what was passed over, and why",
+    "commands": "`evaluate` and `continue`: lines to paste; null without a checkpoint",
+    "others": "as in run.json: `schema_version`, `implementation`, `device`, `num_envs`, `host`, "
+    "`pid`, `signal`, `exit_code`, `failure`, `overrides`, `command`, `resumed_from`, "
+    "`resume_grade`, `segments`, `srb_commit`, `srb_dirty`, `gpu`",
+}
+
+CHECKPOINT = {
+    "step": STEPS,
+    "path": "its folder",
+    "score": "mean return when it was written; null if no episode had ended",
+    "grade": "what going on from it gives: `exact`, `continued` or `weights`",
+    "bytes": "size of its files",
+    "created_at": "UTC, ISO 8601",
+    "latest": "whether it has the highest step",
+    "best": "whether it has the highest score",
+}
+
+LABEL = {
+    "label": "what `--algo` takes",
+    "title": "its name in words",
+    "family": "the framework behind it",
+    "installed": "whether that is installed",
+    "missing": "modules that are not",
+    "install": "the command that installs them; null when nothing is missing",
+    "actions": "of `continuous`, `discrete`",
+    "observations": "of `vector`, `dict`, `image`",
+    "on_policy": "whether it learns from the newest rollout only",
+    "recurrent": "whether its policy has a memory",
+    "resume": "what going on gives: `exact` (bit for bit), `continued` or `weights`",
+    "resume_note": "why it gives less than `exact`; null where it does not",
+    "value_bootstrap": "whether it learns a value that time limits must not cut",
+    "demonstrations": "whether it learns from demonstrations",
+    "onnx": "whether its policy exports to ONNX",
+    "devices": "what `--device` may name",
+    "distributed": "whether it trains on several devices",
+}
+
+TASK = {
+    "task": "what `--env` takes",
+    "backend": "who runs it",
+    "title": "its name in words",
+    "installed": "whether the backend is installed",
+    "missing": "modules that are not",
+    "install": "the command that installs them; null when nothing is missing",
+    "resumable": "whether its state can be stored, which `exact` needs",
+    "simulator_options": "simulator-only options that it takes",
+}
+
+FINDING = {
+    "name": "what was looked at",
+    "state": "`ok`, `warn` or `fail`",
+    "value": "what was seen",
+    "advice": "the way out; null where the state is `ok`",
+}
+
+SHAPES: dict[str, tuple[str, dict[str, str]]] = {
+    "srb ls": ("`{algos: [label], envs: [task]}`, of which a label is", LABEL),
+    "srb ls envs": ("A task is", TASK),
+    "srb run list": ("`{logdir, runs: [row], warnings: [text]}`, newest first; a row is", ROW),
+    "srb run show": ("A row of `srb run list`, and", DETAILS),
+    "srb run checkpoints": ("`{run, path, checkpoints, warnings}`; a checkpoint is", CHECKPOINT),
+    "srb run metrics": (
+        "`{path, metrics: {tag: [point]}, warnings: [text]}`; a point is",
+        {
+            "step": STEPS,
+            "wall_time": "seconds since 1970; null where unknown",
+            "value": "the number; null where it is not finite",
+            "nonfinite": "`nan`, `inf` or `-inf`; only there where the value is null for it",
+        },
+    ),
+    "srb run compare": (
+        "Runs are named as in `srb run list`",
+        {
+            "runs": "run -> row of `srb run list`",
+            "tag": "the metric",
+            "steps": "steps that every run has reached",
+            "values": "run -> its newest value at or before each of `steps`",
+            "summaries": "run -> `{points, final_step, final, low, high}` of its whole series",
+            "differences": "dotted setting -> run -> value, for settings that are not the same",
+        },
+    ),
+    "srb doctor": ("`{state, findings: [finding]}` with the worst state; a finding is", FINDING),
+}
+
+
+def reference() -> str:
+    """Return the whole page."""
+    root = typer.main.get_command(app)
+    return "\n".join([HEAD, *_exit_codes(), *_commands(root, "srb", None), *_shapes()])
+
+
+def _exit_codes() -> Iterator[str]:
+    yield "## Exit codes\n"
+    yield from _table(("code", "category", "meaning"))
+    yield "| 0 | | it was done; a budget that is already reached is one of these |"
+    for kind in _kinds(SrbError):
+        code = "128 + n" if kind is errors.Interrupted else str(kind.exit_code)
+        yield f"| {code} | `{kind.category}` | {_first_line(kind)} |"
+    yield "| 1 | | `srb doctor` found what training cannot do without |"
+    yield "| 129 | | SIGHUP (n = 1): the terminal went away |"
+    yield "| 130 | | SIGINT (n = 2): Ctrl-C; a training has saved its state |"
+    yield "| 137 | | SIGKILL (n = 9): the worker was killed; `srb run show` says what is left |"
+    yield "| 143 | | SIGTERM (n = 15): a training has saved its state |\n"
+    yield "A training that was stopped leaves by the code of the first signal, after it has saved."
+    yield "The second signal makes it leave at once, the third kills it.\n"
+
+
+def _kinds(kind: type[SrbError]) -> Iterator[type[SrbError]]:
+    for child in kind.__subclasses__():
+        if child.__module__ == errors.__name__:
+            yield child
+            yield from _kinds(child)
+
+
+def _first_line(thing: Any) -> str:
+    return (thing.__doc__ or "").strip().splitlines()[0]
+
+
+def _commands(command: Any, name: str, parent: Any) -> Iterator[str]:
+    context = command.make_context(name, [], parent=parent, resilient_parsing=True)
+    yield f"## `{context.command_path}`\n"
+    yield re.sub(r"Example: (.*)", r"    \1", _paragraphs(command.help or "")) + "\n"
+    records = [record for record in (one.get_help_record(context) for one in command.params) if record]
+    if records:
+        yield from _table(("option", "meaning"))
+        yield from (f"| `{_cell(left)}` | {_cell(right)} |" for left, right in records)
+        yield ""
+    for child in getattr(command, "commands", {}).values():
+        yield from _commands(child, child.name, context)
+
+
+def _paragraphs(text: str) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def _table(head: tuple[str, ...]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+
+
+def _shapes() -> Iterator[str]:
+    yield "## What `--json` prints\n"
+    yield "Fields are added within a version of the product, never renamed or removed.\n"
+    for command, (shape, fields) in SHAPES.items():
+        yield f"### `{command} --json`\n"
+        yield f"{shape}\n"
+        yield from _table(("field", "meaning"))
+        yield from (f"| `{name}` | {meaning} |" for name, meaning in fields.items())
+        yield ""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

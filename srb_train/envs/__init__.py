@@ -1,0 +1,1 @@
+"""Rooms of the environments: one folder a backend."""

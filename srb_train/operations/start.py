@@ -1,0 +1,118 @@
+"""Where a training run starts from: nothing, a run that goes on, a checkpoint, or bare weights."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from srb_train import registry
+from srb_train.contracts import Family
+from srb_train.errors import IntegrityError, UsageError
+from srb_train.operations.requests import TrainRequest
+from srb_train.runs import files, layout
+from srb_train.runs.checkpoint import Checkpoint
+from srb_train.runs.store import Run, RunStore
+from srb_train.spec import RunSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """The starting point of a run and the rule that chose it."""
+
+    rule: str
+    run: Run | None = None
+    """The run to go on in; None for a new folder."""
+    checkpoint: Checkpoint | None = None
+    spec: RunSpec | None = None
+    """What the checkpoint's run was asked for."""
+    weights: Path | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def find(request: TrainRequest, algo: str, family: Family, store: RunStore) -> Start:
+    """Find the starting point that the request names; raises when it is not there."""
+    if request.continue_training and request.model is not None:
+        raise UsageError("--continue_training and --model exclude each other: give one of them")
+    if request.additional is not None and not (request.continue_training or request.model):
+        raise UsageError("--additional adds to a run that goes on: give --continue or --model too")
+    if request.continue_training:
+        return _newest_run(request.env, algo, store)
+    if request.model is not None:
+        return _model(request.model, algo, family, store)
+    return Start(rule="a fresh run")
+
+
+def _newest_run(env: str, algo: str, store: RunStore) -> Start:
+    run = store.latest(env, algo, resumable=True)
+    if run is None:
+        raise UsageError(
+            f"no run to continue in {store.root / env / algo}; train first or pass --model"
+        )
+    checkpoints = run.checkpoints()
+    newest = checkpoints.latest()
+    if newest is None:
+        raise IntegrityError(f"{run.path}: no complete checkpoint; {'; '.join(checkpoints.warnings)}")
+    return Start(
+        rule="newest run with a complete checkpoint, its highest step",
+        run=run,
+        checkpoint=newest,
+        spec=run.spec(),
+        warnings=tuple(checkpoints.warnings),
+    )
+
+
+def _model(model: str, algo: str, family: Family, store: RunStore) -> Start:
+    path = _existing(Path(model).absolute(), family)
+    if _inside_checkpoint(path):
+        return _from_checkpoint(Checkpoint.at_path(path), algo)
+    if path.is_dir() and (path / layout.RUN).exists():
+        raise UsageError(f"--model {path} is a run; name one of its checkpoints, or use --continue")
+    if path.suffix in family.weights:
+        return Start(rule="weights only, from step 0", weights=path)
+    raise UsageError(
+        f"--model {path} is neither a checkpoint folder nor a model file of {family.title}"
+        f" ({', '.join(family.weights) or 'it has none to import'})"
+    )
+
+
+def _existing(path: Path, family: Family) -> Path:
+    for candidate in (path, *(Path(f"{path}{suffix}") for suffix in family.weights)):
+        if candidate.exists():
+            return candidate
+    raise UsageError(f"--model {path} does not exist (relative paths start at {Path.cwd()})")
+
+
+def _inside_checkpoint(path: Path) -> bool:
+    return (path / layout.MANIFEST).exists() or (path.parent / layout.MANIFEST).exists()
+
+
+def _from_checkpoint(checkpoint: Checkpoint, algo: str) -> Start:
+    """Go on in the checkpoint's own run when it is the newest there; else branch from it."""
+    checkpoint.open()
+    spec = RunSpec.from_dict(files.read_json(checkpoint.path / layout.SPEC))
+    if spec.algo != algo:
+        raise UsageError(f"{checkpoint.path} is of {spec.algo}, not of {algo}: pass --algo {spec.algo}")
+    home = checkpoint.path.parent
+    is_home = home.name == layout.CHECKPOINTS and (home.parent / layout.RUN).exists()
+    if is_home:
+        run = Run(home.parent)
+        newest = run.checkpoints().latest()
+        if newest is not None and newest.path == checkpoint.path:
+            return Start(
+                rule="the newest checkpoint of its run: goes on in place",
+                run=run,
+                checkpoint=checkpoint,
+                spec=run.spec(),
+            )
+    return Start(
+        rule="an older or copied checkpoint: a new run branches from it",
+        checkpoint=checkpoint,
+        spec=spec,
+    )
+
+
+def same_task(start: Start, env: str) -> None:
+    """Refuse to go on with another task than the checkpoint's."""
+    if start.spec is not None and start.spec.env != env:
+        raise UsageError(
+            f"the checkpoint is of --env {start.spec.env}, not of {env}"
+            f"{registry.nearest(env, [start.spec.env])}"
+        )

@@ -1,0 +1,138 @@
+"""Train: reserve a run's folder, or go on in one, and watch its worker to the end."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import srb_train
+from srb_train import redact, supervisor
+from srb_train.operations.prepare import Plan
+from srb_train.runs import lifecycle, provenance
+from srb_train.runs.store import Run, RunStore
+from srb_train.supervisor import Display
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a training command ended."""
+
+    run: Run
+    exit_code: int
+    plan: Plan
+
+
+def train(plan: Plan, display: Display, environ: Mapping[str, str] = os.environ) -> Outcome:
+    """Carry out a plan in the foreground; a plan that is done leaves its run alone."""
+    if plan.done and plan.start.run is not None:
+        return Outcome(run=plan.start.run, exit_code=0, plan=plan)
+    run, order = place(plan, environ)
+    code = supervisor.supervise(run, order, display, environ)
+    return Outcome(run=run, exit_code=code, plan=plan)
+
+
+def place(plan: Plan, environ: Mapping[str, str] = os.environ) -> tuple[Run, Path]:
+    """Make the plan's folder, or take the one it goes on in, and write the worker's order."""
+    run = plan.start.run or _create(plan, environ)
+    return run, lifecycle.place_order(run, _order(plan, environ))
+
+
+def repl(run: Run, shell: str | None) -> int:
+    """Open an interactive shell on a run, its policy and its environment; returns its code."""
+    command = [sys.executable, "-m", "srb_train.console", str(run.path)]
+    return subprocess.run(command + ([shell] if shell else []), check=False).returncode
+
+
+def _order(plan: Plan, environ: Mapping[str, str]) -> dict[str, Any]:
+    also = redact.known(environ)
+    return {
+        "spec": plan.spec.as_dict(),
+        "changes": redact.tree({key: list(pair) for key, pair in plan.changes.items()}, also),
+        "overrides": redact.arguments(plan.settings.overrides, also),
+        "command": redact.arguments(plan.request.command, also),
+    }
+
+
+def _create(plan: Plan, environ: Mapping[str, str]) -> Run:
+    """Reserve a folder and write everything that is known before training."""
+    known = provenance.collect(Path(srb_train.__file__).resolve().parents[1], environ)
+    order = _order(plan, environ)
+    params = {
+        section: plan.settings.as_yaml(section) for section in ("run", "env", "agent")
+    }
+    return RunStore(plan.root).create(
+        plan.spec, _facts(plan, order, known), _metadata(plan, order, known), params
+    )
+
+
+def _facts(plan: Plan, order: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of run.json that a spec does not say."""
+    platform, source = known["platform"], known["srb"]
+    assets = source["git_submodules"] or {}
+    return {
+        "implementation": plan.family.name,
+        "overrides": order["overrides"],
+        "command": order["command"],
+        "srb_commit": source["git_commit"],
+        "srb_dirty": source["git_dirty"],
+        "srb_assets_commit": next((part["commit"] for part in assets.values()), None),
+        "simulator": {name: platform[name] for name in ("isaac_sim", "isaac_lab")},
+        "image_id": platform["image_id"],
+        "arch": known["system"]["arch"],
+        "gpu": platform["gpu"],
+        "driver": platform["driver"],
+        "resumed_from": _resumed_from(plan),
+    }
+
+
+def _resumed_from(plan: Plan) -> dict[str, Any] | None:
+    checkpoint = plan.start.checkpoint
+    if checkpoint is None:
+        return None
+    return {
+        "run": str(checkpoint.path.parent.parent),
+        "checkpoint": str(checkpoint.path),
+        "step": checkpoint.step,
+    }
+
+
+def _metadata(plan: Plan, order: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the long record: what was asked, what it became, and on what machine."""
+    spec = plan.spec
+    return {
+        **known,
+        "run": {
+            "algorithm": spec.algo,
+            "env_id": spec.env,
+            "workflow": spec.algo,
+            "command_line_args": order["command"],
+            "cli_reproduce": _reproduce(plan, order),
+            "hydra_overrides": order["overrides"],
+            "seed": spec.seed,
+            "video_enable": spec.video,
+            "perf": spec.perf,
+            "continue_training": plan.request.continue_training,
+            "model_path": plan.request.model,
+            "config_dir": str(plan.request.config_dir) if plan.request.config_dir else None,
+            "simulator_options": dict(spec.simulator),
+            "start": plan.start.rule,
+            "final_step": plan.final_step,
+        },
+        "environment": {"num_envs": spec.num_envs, "params": dict(spec.env_params)},
+        "agent": dict(spec.agent_params),
+        "origins": plan.settings.origins,
+        "demonstrations": None,
+        "lineage": _resumed_from(plan),
+    }
+
+
+def _reproduce(plan: Plan, order: Mapping[str, Any]) -> str:
+    """Return a command that asks for the same run without any file but the presets."""
+    spec = plan.spec
+    words = ["srb", "agent", "train", "--algo", spec.algo, "--env", spec.env]
+    words += [word for word in order["overrides"] if not word.startswith("run.seed=")]
+    return shlex.join([*words, f"run.seed={spec.seed}"])

@@ -1,0 +1,121 @@
+"""The desk: which rooms exist, what their plates say, and the one place that imports machines."""
+
+import difflib
+import importlib
+import importlib.metadata
+import importlib.util
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, cast
+
+from srb_train import algos, envs
+from srb_train.contracts import Backend, BatchedEnv, Family, Label, Machine
+from srb_train.errors import MissingDependency, UsageError
+
+DISTRIBUTION = "srb-train"
+
+
+def _plates(package: Any, group: str) -> Iterator[Any]:
+    """Yield the PLATE of every room in a package, then those of guests (entry points)."""
+    for room in sorted(pkgutil.iter_modules(package.__path__), key=lambda found: found.name):
+        if room.ispkg:
+            yield importlib.import_module(f"{package.__name__}.{room.name}").PLATE
+    for guest in importlib.metadata.entry_points(group=group):
+        yield guest.load()
+
+
+@cache
+def families() -> Mapping[str, Family]:
+    """Return every family's plate by its name."""
+    return {plate.name: plate for plate in _plates(algos, "srb_train.algos")}
+
+
+@cache
+def backends() -> Mapping[str, Backend]:
+    """Return every environment backend's plate by its name."""
+    return {plate.name: plate for plate in _plates(envs, "srb_train.envs")}
+
+
+def labels() -> dict[str, tuple[Family, Label]]:
+    """Return every algorithm label with its family and what it can do."""
+    return {
+        name: (family, label)
+        for family in families().values()
+        for name, label in family.labels.items()
+    }
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ` (nearest: a, b)` for a misspelt word, or nothing when no name is close."""
+    close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
+    return f" (nearest: {', '.join(close)})" if close else ""
+
+
+def family_of(algo: str) -> tuple[Family, Label, str]:
+    """Find the family, the label's facts and its canonical spelling; case does not matter."""
+    known = labels()
+    name = algo.lower().replace("-", "_")
+    if name not in known:
+        raise UsageError(
+            f"--algo {algo}: no such label{nearest(name, known)}; `srb ls algos` lists them"
+        )
+    return *known[name], name
+
+
+def tasks() -> dict[str, Backend]:
+    """Return the embedded task names and the prefixes of outside backends."""
+    found: dict[str, Backend] = {}
+    for backend in backends().values():
+        found.update(dict.fromkeys(backend.names, backend))
+        if backend.prefix:
+            found[f"{backend.prefix}/<id>"] = backend
+    return found
+
+
+def backend_of(env: str) -> tuple[Backend, str]:
+    """Find who runs a task: `landing` or `<backend>/<id>`; returns the plate and the bare name."""
+    prefix, _, name = env.partition("/")
+    for backend in backends().values():
+        if env in backend.names:
+            return backend, env
+        if name and backend.prefix == prefix:
+            return backend, name
+    raise UsageError(
+        f"--env {env}: no such task{nearest(env, tasks())}; `srb ls envs` lists them, "
+        "gymnasium/<id> takes any installed Gymnasium environment"
+    )
+
+
+def missing(plate: Family | Backend) -> list[str]:
+    """Return the modules that a plate needs and that are not installed."""
+    return [name for name in plate.requires if importlib.util.find_spec(name) is None]
+
+
+def pip_line(plate: Family | Backend) -> str:
+    """Return the command that installs what a plate needs."""
+    return f'pip install "{DISTRIBUTION}[{plate.extra}]"'
+
+
+def require(plate: Family | Backend) -> None:
+    """Raise `MissingDependency` with the pip command when a room's framework is absent."""
+    absent = missing(plate)
+    if absent:
+        raise MissingDependency(
+            f"{plate.title} needs {', '.join(absent)}, which is not installed: {pip_line(plate)}"
+        )
+
+
+def machine(family: Family) -> Machine:
+    """Import a family's machine (lazy seam 2)."""
+    require(family)
+    return cast(Machine, importlib.import_module(family.machine))
+
+
+def make_env(env: str, num_envs: int, params: Mapping[str, Any]) -> BatchedEnv:
+    """Import a backend's machine (lazy seam 2) and build N copies of a task."""
+    backend, name = backend_of(env)
+    require(backend)
+    rest = {key: value for key, value in params.items() if key not in ("name", "id")}
+    built = importlib.import_module(backend.machine).make(name, num_envs, rest)
+    return cast(BatchedEnv, built)

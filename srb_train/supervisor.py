@@ -1,0 +1,137 @@
+"""The watchman: parent of one worker, who pumps its log, passes signals on, and sees it end.
+
+The supervisor never imports the worker; it starts it. Whatever happens to the worker, the
+record gets a last word.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import IO, Protocol
+
+from srb_train import redact
+from srb_train.runs import files, layout, lifecycle
+from srb_train.runs.log import BoundedLog
+from srb_train.runs.store import Run
+
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+POLL_SECONDS = 0.2
+LINE_BYTES = 64 * 1024
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+
+
+class Display(Protocol):
+    """Whoever shows a running worker to a person."""
+
+    def line(self, text: str) -> None:
+        """Show one redacted line of the worker's output."""
+
+    def tick(self, run: Run) -> None:
+        """Look at the run's heartbeat and draw; called a few times a second."""
+
+    def close(self, run: Run) -> None:
+        """Draw for the last time."""
+
+
+def supervise(
+    run: Run, order: Path, display: Display, environ: Mapping[str, str] = os.environ
+) -> int:
+    """Run the worker of `run` to its end in the foreground; returns its exit code.
+
+    The first INT, TERM or HUP asks the worker to save and stop, the second to leave at once,
+    the third kills it.
+    """
+    worker = _start(run, order, environ)
+    also = redact.known(environ)
+    with BoundedLog(run.path / layout.LOG) as log:
+        pump = threading.Thread(target=_pump, args=(worker.stdout, log, display, also))
+        pump.start()
+        with _forwarding(worker):
+            code = _wait(worker, run, display)
+        pump.join()
+    lifecycle.last_word(run, worker.pid, code, _signal_name(code))
+    order.unlink(missing_ok=True)
+    display.close(run)
+    return 128 - code if code < 0 else code
+
+
+def attend(module: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run a child that speaks to the terminal itself; pass signals on; returns its exit code."""
+    child = subprocess.Popen([sys.executable, "-m", *module], env=environ, start_new_session=True)
+    with _forwarding(child):
+        code = child.wait()
+    return 128 - code if code < 0 else code
+
+
+def worker_environment(threads: int, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the child's environment: the parent's, with the thread count that was chosen.
+
+    Thread pools are sized when NumPy or Torch is imported, so only the parent can choose.
+    """
+    chosen = dict.fromkeys(_THREAD_VARIABLES, str(threads))
+    return {**environ, **chosen, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
+
+
+def _start(run: Run, order: Path, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start the worker in a session of its own: the terminal's signals reach only us."""
+    threads = files.read_json(order)["spec"]["threads"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "srb_train.worker", str(run.path), str(order), "watched"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=worker_environment(threads, environ),
+        start_new_session=True,
+    )
+
+
+def _pump(
+    stream: IO[bytes], log: BoundedLog, display: Display, also: frozenset[str]
+) -> None:
+    """Move the worker's lines through redaction into the log and the display."""
+    while line := stream.readline(LINE_BYTES):
+        text = redact.text(line.decode("utf-8", "replace").rstrip("\r\n"), also)
+        log.write(text)
+        display.line(text)
+
+
+@contextmanager
+def _forwarding(worker: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Pass our signals on to the worker while it lives; the third stopping one kills it."""
+    received = 0
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        nonlocal received
+        received += number != signal.SIGUSR1
+        if worker.poll() is None:
+            worker.send_signal(signal.SIGKILL if received > 2 else number)
+
+    before = {number: signal.signal(number, forward) for number in FORWARDED}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _wait(worker: subprocess.Popen[bytes], run: Run, display: Display) -> int:
+    while True:
+        try:
+            return worker.wait(timeout=POLL_SECONDS)
+        except subprocess.TimeoutExpired:
+            display.tick(run)
+
+
+def _signal_name(code: int) -> str | None:
+    return signal.Signals(-code).name if code < 0 else None

@@ -1,0 +1,180 @@
+"""The child process that trains one run: `python -m srb_train.worker RUN ORDER [watched]`.
+
+Frameworks and simulators are imported here and in `srb_train.playback`, nowhere else. The worker
+keeps the run's lock while it lives, obeys the order (see `srb_train.runs.lifecycle`), and writes
+how its segment ended.
+"""
+
+import importlib.metadata
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from srb_train import generators, playback, registry
+from srb_train.context import Context, Desk
+from srb_train.contracts import Family, Label, MetricsSink
+from srb_train.errors import Interrupted, SrbError, TrainingFailed
+from srb_train.perf import StepRates
+from srb_train.runs import files, layout, lifecycle
+from srb_train.runs.checkpoint import Checkpoint, Checkpoints
+from srb_train.runs.heartbeat import Heartbeat
+from srb_train.runs.metrics import MetricsWriter
+from srb_train.runs.store import Run
+from srb_train.runs.tensorboard import EventWriter
+from srb_train.spec import RunSpec
+from srb_train.stop import Stop
+from srb_train.tracked import NonFinite
+
+DUMP = "nonfinite.npz"
+PERF = "perf.json"
+
+
+def main(run_folder: str, order_file: str, watched: str = "") -> int:
+    """Train one segment to its end, whatever the end is; returns the process's exit code.
+
+    A watched worker stops when its standard input ends: then its supervisor is gone.
+    """
+    stop = Stop()
+    stop.install()
+    if watched:
+        stop.watch(sys.stdin)
+    run = Run(Path(run_folder))
+    try:
+        with run.claim():
+            return _train(run, files.read_json(Path(order_file)), stop)
+    except SrbError as error:
+        return _refuse(error)
+
+
+def _train(run: Run, order: Mapping[str, Any], stop: Stop) -> int:
+    spec = RunSpec.from_dict(order["spec"])
+    resume = _resume_checkpoint(run, spec)
+    grade = resume.manifest["grade"] if resume else None
+    lifecycle.begin(run, order, resume.step if resume else 0, grade)
+    try:
+        with Heartbeat(run.path / layout.HEARTBEAT, budget=spec.steps) as heartbeat:
+            context = _context(run, spec, resume, stop, heartbeat)
+            _loop(run, context, stop)
+    except SrbError as error:
+        lifecycle.finish(run, "failed", exit_code=error.exit_code, failure=_failure(error))
+        return _refuse(error)
+    except Exception as error:  # noqa: BLE001 - a crash of any kind must reach the record
+        traceback.print_exc()
+        crash = TrainingFailed(f"{type(error).__name__}: {error}")
+        lifecycle.finish(run, "failed", exit_code=crash.exit_code, failure=_failure(crash))
+        return crash.exit_code
+    return _last_word(run, stop, context)
+
+
+def _last_word(run: Run, stop: Stop, context: Context) -> int:
+    if stop.reason is None or context.step >= context.spec.steps:
+        lifecycle.finish(run, "completed", exit_code=0, step=context.step)
+        return 0
+    number = "SIGHUP" if stop.reason == "SUPERVISOR_LOST" else stop.reason
+    code = Interrupted(number, stop.reason).exit_code
+    lifecycle.finish(run, "stopped", exit_code=code, step=context.step, signal=stop.reason)
+    return code
+
+
+def _context(
+    run: Run, spec: RunSpec, resume: Checkpoint | None, stop: Stop, heartbeat: Heartbeat
+) -> Context:
+    family, label, _ = registry.family_of(spec.algo)
+    registry.machine(family)
+    generators.seed_all(spec.seed, spec.threads)
+    desk = Desk(
+        checkpoints=Checkpoints(run.path / layout.CHECKPOINTS, keep=spec.keep_checkpoints),
+        heartbeat=heartbeat,
+        stop=stop,
+        sinks=_sinks(run, resume),
+        facts=_checkpoint_facts(spec, family, label),
+        rates=StepRates(spec.num_envs) if spec.perf else None,
+        say=_say,
+    )
+    weights = Path(spec.weights_from) if spec.weights_from else None
+    return Context(spec, desk, resume=resume.open() if resume else None, weights=weights)
+
+
+def _resume_checkpoint(run: Run, spec: RunSpec) -> Checkpoint | None:
+    """Return the verified checkpoint; a relative path lies in the run's own folder."""
+    if spec.resume_from is None:
+        return None
+    checkpoint = Checkpoint.at_path(run.path / spec.resume_from)
+    checkpoint.open()
+    return checkpoint
+
+
+def _sinks(run: Run, resume: Checkpoint | None) -> list[MetricsSink]:
+    """Open the run's sinks; after a resume they mark what is superseded."""
+    step = resume.step if resume else None
+    writer = MetricsWriter(run.path / layout.METRICS)
+    if step is not None:
+        writer.resume(step)
+    return [writer, EventWriter(run.path, purge_step=step)]
+
+
+def _checkpoint_facts(spec: RunSpec, family: Family, label: Label) -> dict[str, Any]:
+    return {
+        "grade": label.resume,
+        "family": family.name,
+        "label": spec.algo,
+        "env": spec.env,
+        "versions": {name: _version(name) for name in ("numpy", "torch", "jax", family.name)},
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _loop(run: Run, context: Context, stop: Stop) -> None:
+    """Train, then do what was asked for after training."""
+    spec = context.spec
+    family, _, _ = registry.family_of(spec.algo)
+    try:
+        registry.machine(family).train(context)
+    except NonFinite as error:
+        raise _dumped(run, context, error) from error
+    context.close()
+    if context.rates is not None:
+        files.write_json(run.path / PERF, context.rates.as_dict())
+        _say(context.rates.as_text())
+    if spec.video and not stop.requested:
+        path = run.path / layout.VIDEOS / f"{context.step}.mp4"
+        _say(f"video: {playback.film(run, path, stop)}")
+
+
+def _dumped(run: Run, context: Context, error: NonFinite) -> TrainingFailed:
+    """Keep the arrays around a non-finite number beside the run's record."""
+    path = run.path / DUMP
+    np.savez(path, step=context.step, **error.facts)
+    kept = context.last_committed
+    return TrainingFailed(
+        f"{error} at step {context.step:,}; dump in {path}; "
+        f"last good checkpoint: {'none' if kept is None else f'step {kept:,}'}; "
+        "run.nan_guard=false lets training go on"
+    )
+
+
+def _failure(error: SrbError) -> Mapping[str, str]:
+    return {"category": error.category, "message": str(error)}
+
+
+def _refuse(error: SrbError) -> int:
+    _say(f"[{error.category}] {error}")
+    return error.exit_code
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,142 @@
+"""A bench to put one label on: requests at toy size, workers in processes that fork quickly.
+
+Workers are forked from a server process that has imported the frameworks once, so that a hundred
+short runs cost seconds; a worker may be told to kill itself at a step, which is a crash injected
+at an exact place.
+"""
+
+import io
+import multiprocessing
+import os
+import signal
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from srb_train import operations, registry, worker
+from srb_train.context import Context
+from srb_train.operations import TrainRequest
+from srb_train.operations.train import place
+from srb_train.runs.store import Run
+
+FRAMEWORKS = ["stable_baselines3", "sb3_contrib", "tensorboard", "gymnasium", "numpy"]
+TIMEOUT = 120.0
+
+
+def every_label() -> list[str]:
+    """Return the labels of every installed family."""
+    return [name for name, (family, _) in registry.labels().items() if not registry.missing(family)]
+
+
+def forks() -> Any:
+    """Return the multiprocessing context whose server has the frameworks imported."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(FRAMEWORKS)
+    return context
+
+
+def _work(run: str, order: str, log: str, kill_at: int | None) -> None:
+    """Be a worker; die without a word at the first step past `kill_at`."""
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+    if kill_at is not None:
+        _die_at(kill_at)
+    os._exit(worker.main(run, order))
+
+
+def _die_at(step: int) -> None:
+    original = Context._advance
+
+    def advance_or_die(self: Context, transitions: int) -> None:
+        original(self, transitions)
+        if self.step > step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Context._advance = advance_or_die
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One label on one small task under one log root."""
+
+    root: Path
+    algo: str
+    env: str
+    overrides: tuple[str, ...]
+
+    def request(self, *overrides: str, **more: Any) -> TrainRequest:
+        """Return a request for this label; later overrides win."""
+        typed = () if more.get("continue_training") or more.get("model") else self.overrides
+        return TrainRequest(
+            algo=self.algo,
+            env=self.env,
+            logdir=self.root,
+            overrides=(*typed, *overrides),
+            **more,
+        )
+
+    def train(self, *overrides: str, kill_at: int | None = None, **more: Any) -> Run:
+        """Carry out a request in a forked worker and return its run; `log` tells a failure."""
+        plan = operations.prepare(self.request(*overrides, **more))
+        run, order = place(plan, {})
+        log = run.path / "train.log"
+        child = forks().Process(
+            target=_work, args=(str(run.path), str(order), str(log), kill_at)
+        )
+        child.start()
+        child.join(TIMEOUT)
+        if child.is_alive():
+            child.kill()
+            raise AssertionError(f"the worker still runs after {TIMEOUT} s:\n{log.read_text()}")
+        order.unlink()
+        expected = -signal.SIGKILL if kill_at is not None else 0
+        assert child.exitcode == expected, log.read_text()
+        return run
+
+    def at(self, root: Path) -> "Bench":
+        """Return the same label under another log root."""
+        return replace(self, root=root)
+
+
+def differences(one: Path, other: Path) -> list[str]:
+    """Return what differs between two checkpoint folders, bit for bit, by file and array."""
+    first, second = contents(one), contents(other)
+    names = sorted(set(first) | set(second))
+    return [name for name in names if not _same(first.get(name), second.get(name))]
+
+
+def contents(folder: Path) -> dict[str, np.ndarray]:
+    """Return every array of a checkpoint: of .npz files and of tensors in a framework's .zip."""
+    arrays: dict[str, np.ndarray] = {}
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as stored:
+            arrays.update({f"{path.name}:{name}": stored[name] for name in stored.files})
+    for path in sorted(folder.glob("*.zip")):
+        with zipfile.ZipFile(path) as archive:
+            for member in (name for name in archive.namelist() if name.endswith(".pth")):
+                tree = torch.load(io.BytesIO(archive.read(member)), weights_only=True)
+                arrays.update(_leaves(f"{path.name}:{member}", tree))
+    return arrays
+
+
+def _leaves(name: str, tree: Any) -> dict[str, np.ndarray]:
+    if isinstance(tree, dict):
+        parts = tree.items()
+    elif isinstance(tree, list | tuple):
+        parts = enumerate(tree)
+    elif isinstance(tree, torch.Tensor):
+        return {name: tree.numpy()}
+    else:
+        return {name: np.array(tree if tree is not None else "none")}
+    return {key: leaf for part, value in parts for key, leaf in _leaves(f"{name}.{part}", value).items()}
+
+
+def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    if one is None or other is None or one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return one.tobytes() == other.tobytes()

@@ -1,0 +1,148 @@
+"""One suite for every label of every installed family: what a run must do, whoever trains it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from srb_train import operations, registry
+from srb_train.errors import IntegrityError, UsageError
+from srb_train.operations import EvalRequest
+from srb_train.runs import layout, metrics
+from tests.families.bench import Bench, contents, differences, every_label
+
+SIZE = {
+    "on_policy": ("agent.n_steps=16", "run.steps=384", "run.checkpoint_every=64"),
+    "off_policy": (
+        "agent.learning_starts=64", "agent.buffer_size=400", "agent.batch_size=32",
+        "agent.gradient_steps=2", "run.steps=384", "run.checkpoint_every=64",
+    ),
+    "sb3_ars": ("agent.n_delta=2", "agent.n_top=1", "run.steps=600", "run.checkpoint_every=100"),
+    "toy_cem": ("agent.horizon=16", "run.steps=384", "run.checkpoint_every=64"),
+}  # fmt: skip
+"""Toy sizes: four copies, a few updates, several checkpoints."""
+
+
+def size(algo: str) -> tuple[str, ...]:
+    _, label, _ = registry.family_of(algo)
+    return SIZE.get(algo, SIZE["on_policy" if label.on_policy else "off_policy"])
+
+
+def bench(root: Path, algo: str) -> Bench:
+    """Put a label on cartpole, with the kind of actions that it takes."""
+    _, label, _ = registry.family_of(algo)
+    discrete = "continuous" not in label.actions
+    task = ("env.num_envs=4", f"env.discrete={str(discrete).lower()}", "run.seed=7")
+    nets = () if algo == "toy_cem" else ("agent.policy_kwargs.net_arch=[8]",)
+    return Bench(root, algo, "cartpole", (*task, *size(algo), *nets))
+
+
+LABELS = every_label()
+EXACT = [name for name in LABELS if registry.labels()[name][1].resume == "exact"]
+
+
+@pytest.fixture(params=LABELS)
+def toy(request, tmp_path) -> Bench:
+    return bench(tmp_path / "logs", request.param)
+
+
+def last(run) -> Path:
+    return run.checkpoints().latest().path
+
+
+@pytest.mark.parametrize("algo", EXACT)
+def test_going_on_after_kill_9_gives_the_same_run_bit_for_bit(algo, tmp_path):
+    whole = bench(tmp_path / "whole", algo).train()
+    cut = bench(tmp_path / "cut", algo)
+    killed = cut.train(kill_at=200)
+    assert killed.status().state == "lost"
+    reached = killed.checkpoints().latest().step
+    assert 0 < reached <= 208
+    resumed = cut.train(continue_training=True)
+    assert resumed.path == killed.path
+    assert last(resumed).name == last(whole).name
+    assert len(contents(last(whole))) > 10
+    assert differences(last(whole), last(resumed)) == []
+
+
+def test_a_run_leaves_a_complete_record(toy):
+    run = toy.train()
+    record = run.record()
+    assert record["status"] == "completed"
+    assert record["exit_code"] == 0
+    assert record["step"] >= record["budget"]
+    assert record["step"] == run.checkpoints().latest().step
+    found = metrics.read(run.metrics_path)
+    assert found.warnings == []
+    assert {metrics.RETURN, metrics.LENGTH, metrics.EPISODES, metrics.RATE} <= set(found.tags)
+    assert all(np.isfinite(one.value) for one in found.series(metrics.RETURN))
+    steps = [one.step for one in found.series(metrics.EPISODES)]
+    assert steps == sorted(set(steps))
+    assert steps[-1] == record["step"]
+    strangers = {
+        path.name
+        for path in run.path.iterdir()
+        if path.name not in layout_names() and not path.name.startswith((".", "events.out"))
+    }
+    assert strangers == set()
+
+
+def layout_names() -> set[str]:
+    return {
+        layout.RUN, layout.METADATA, layout.SPEC, layout.PARAMS, layout.METRICS, layout.LOG,
+        layout.HEARTBEAT, layout.CHECKPOINTS,
+    }  # fmt: skip
+
+
+def test_an_evaluation_plays_the_asked_number_of_episodes(toy):
+    run = toy.train()
+    request = EvalRequest(run=str(run.path), logdir=toy.root, episodes=5, num_envs=2)
+    result = operations.evaluate(request)
+    assert result["complete"]
+    assert result["episodes_completed"] == 5
+    assert 1 <= result["mean_length"] <= 500
+    assert Path(result["path"]).exists()
+    again = operations.evaluate(request)
+    assert again["mean_return"] == result["mean_return"]
+
+
+def test_more_steps_are_a_total_and_additional_ones_are_added(toy):
+    first = toy.train()
+    reached = first.checkpoints().latest().step
+    done = operations.prepare(toy.request(f"run.steps={reached}", continue_training=True))
+    assert done.done
+    total = toy.train(f"run.steps={reached + 100}", continue_training=True)
+    then = total.checkpoints().latest().step
+    assert reached + 100 <= then == total.record()["step"]
+    added = toy.train(continue_training=True, additional=50)
+    assert added.checkpoints().latest().step >= then + 50
+    starts = [segment["from_step"] for segment in added.record()["segments"]]
+    assert starts == [0, reached, then]
+
+
+def test_an_older_checkpoint_branches_into_a_run_of_its_own(toy):
+    parent = toy.train("run.keep_checkpoints=20")
+    older = parent.checkpoints().all()[1]
+    branch = toy.train(model=str(older.path))
+    assert branch.path != parent.path
+    assert branch.record()["resumed_from"]["step"] == older.step
+    assert differences(last(parent), last(branch)) == []
+
+
+def test_a_checkpoint_with_an_altered_file_is_refused(toy):
+    run = toy.train()
+    newest = run.checkpoints().latest()
+    victim = max(newest.path.glob("*.npz"), key=lambda path: path.stat().st_size)
+    victim.write_bytes(victim.read_bytes()[:-3])
+    with pytest.raises(IntegrityError, match=victim.name):
+        operations.prepare(toy.request(model=str(newest.path)))
+    plan = operations.prepare(toy.request(continue_training=True))
+    assert plan.step < newest.step
+    assert any(str(newest.step) in note for note in plan.notes)
+
+
+def test_the_seed_and_the_number_of_copies_cannot_change_on_the_way(toy):
+    toy.train()
+    for override in ("run.seed=8", "env.num_envs=8"):
+        with pytest.raises(UsageError, match=override.split("=")[0]):
+            operations.prepare(toy.request(override, continue_training=True))
