@@ -4,16 +4,18 @@ import difflib
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, cast
 
-from srb_train import algos, envs
+from srb_train import algos, envs, redact
 from srb_train.contracts import Backend, BatchedEnv, Family, Label, Machine
 from srb_train.errors import MissingDependency, UsageError
 
 DISTRIBUTION = "srb-train"
+REFERENCE = "env:"
 
 
 def _plates(package: Any, group: str) -> Iterator[Any]:
@@ -87,6 +89,18 @@ def backend_of(env: str) -> tuple[Backend, str]:
     )
 
 
+def resolved(key: str, value: Any) -> Any:
+    """Return a setting with the `env:NAME` references of secret-named keys filled in."""
+    if isinstance(value, Mapping):
+        return {inner: resolved(inner, part) for inner, part in value.items()}
+    if not (isinstance(value, str) and value.startswith(REFERENCE) and redact.is_secret_key(key)):
+        return value
+    name = value.removeprefix(REFERENCE)
+    if name not in os.environ:
+        raise UsageError(f"env.{key}={value}: there is no environment variable {name}")
+    return os.environ[name]
+
+
 def missing(plate: Family | Backend) -> list[str]:
     """Return the modules that a plate needs and that are not installed."""
     return [name for name in plate.requires if importlib.util.find_spec(name) is None]
@@ -113,9 +127,15 @@ def machine(family: Family) -> Machine:
 
 
 def make_env(env: str, num_envs: int, params: Mapping[str, Any]) -> BatchedEnv:
-    """Import a backend's machine (lazy seam 2) and build N copies of a task."""
+    """Import a backend's machine (lazy seam 2) and build N copies of a task.
+
+    References such as `env:NAME` in secret-named settings are resolved here, on the way into the
+    task, so that a secret is in no spec, record or message.
+    """
     backend, name = backend_of(env)
     require(backend)
-    rest = {key: value for key, value in params.items() if key not in ("name", "id")}
+    rest = {
+        key: resolved(key, value) for key, value in params.items() if key not in ("name", "id")
+    }
     built = importlib.import_module(backend.machine).make(name, num_envs, rest)
     return cast(BatchedEnv, built)

@@ -4,13 +4,12 @@ The first SIGINT, SIGTERM or SIGHUP asks to stop at the next boundary, within th
 a second one asks to leave at the next step. SIGUSR1 asks for a checkpoint at the next boundary.
 """
 
+import os
 import signal
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FrameType
-from typing import TextIO
 
 GRACE_SECONDS = 6.0
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -26,7 +25,6 @@ class Stop:
     checkpoint_now: bool = False
     _asked_at: float = 0.0
     _urgent: bool = False
-    _listeners: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def requested(self) -> bool:
@@ -47,12 +45,6 @@ class Stop:
             self._asked_at = time.monotonic()
         else:
             self._urgent = True
-        for listener in self._listeners:
-            listener()
-
-    def listen(self, listener: Callable[[], None]) -> None:
-        """Call `listener` at every request; it must be quick and must not fail."""
-        self._listeners.append(listener)
 
     def install(self) -> None:
         """Let this process's signals speak to this object."""
@@ -66,11 +58,19 @@ class Stop:
     def _on_checkpoint(self, number: int, frame: FrameType | None) -> None:
         self.checkpoint_now = True
 
-    def watch(self, stream: TextIO) -> None:
-        """Ask for a stop when a stream held open by the supervisor comes to its end."""
+    def watch(self, descriptor: int) -> None:
+        """Ask for a stop when a stream that the supervisor holds open comes to its end.
+
+        The stream is taken away from the process: a task that reads standard input meets its end
+        at once instead of waiting for ever.
+        """
+        private = os.dup(descriptor)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, descriptor)
+        os.close(nothing)
 
         def wait_for_end() -> None:
-            while stream.readline():
+            while os.read(private, 4096):
                 pass
             self.ask("SUPERVISOR_LOST")
 

@@ -41,7 +41,7 @@ def main(run_folder: str, order_file: str, watched: str = "") -> int:
     stop = Stop()
     stop.install()
     if watched:
-        stop.watch(sys.stdin)
+        stop.watch(sys.stdin.fileno())
     run = Run(Path(run_folder))
     try:
         with run.claim():

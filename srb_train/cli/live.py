@@ -74,7 +74,7 @@ def panel(seen: Progress, width: int, *, ascii_only: bool = False) -> Panel:
         if values:
             rows.add_row(name, _history(values, max(4, room - _VALUE), style, ascii_only))
     rows.add_row("saved", f"step {seen.checkpoint:,}" if seen.checkpoint is not None else "-")
-    title = Text(f" {seen.title} ", style="bold")
+    title = Text(seen.title, style="bold")
     return Panel(rows, title=title, title_align="left", subtitle=seen.name, width=width)
 
 

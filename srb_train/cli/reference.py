@@ -21,11 +21,11 @@ HEAD = """\
 Written by `python -m srb_train.cli.reference > docs/cli.md`; a test compares it with the commands.
 
 - Options and settings (`key=value`) stand anywhere on the line. The first `=` divides a setting, so
-  a value may hold more of them; quote it for the shell and, where it holds commas, colons, braces or
-  brackets, once more for YAML: `'env.note="a=b, c"'`.
+  a value may hold more of them; quote it for the shell and, where it holds `=`, commas, colons,
+  braces or brackets, once more for YAML: `'env.note="a=b, c"'`.
 - `--hide_ui` and `--hide-ui` are one option, and so it is with every long option.
-- A failure is a few lines on stderr, `error [category] message`; `--debug`, anywhere on the line, adds
-  the traceback. What was asked for goes to stdout; with `--json` that is one JSON value and nothing else.
+- A failure is a few lines on stderr, `error [category] message`; `--debug`, anywhere on the line,
+  adds the traceback. What was asked for goes to stdout; with `--json` that is one JSON value.
 - `srb --install-completion` teaches the shell to complete commands, options, labels and tasks.
 - The live display is drawn on terminals only, in ASCII where the encoding has no bars, and without
   colours where `NO_COLOR` is set. `--hide_ui` gives plain lines everywhere.
@@ -36,7 +36,8 @@ STEPS = "environment transitions over all copies"
 ROW = {
     "run": "place of the run below the log root",
     "path": "folder of the run",
-    "status": "`reserved`, `starting`, `running`, `stopping`, `completed`, `stopped`, `failed`, `lost`",
+    "status": "`reserved`, `starting`, `running`, `stopping`, or how it ended: `completed`, "
+    "`stopped`, `failed`, `lost`",
     "reason": "why it is said to be so",
     "algorithm": "label",
     "task": "task",
@@ -181,7 +182,9 @@ def _commands(command: Any, name: str, parent: Any) -> Iterator[str]:
     context = command.make_context(name, [], parent=parent, resilient_parsing=True)
     yield f"## `{context.command_path}`\n"
     yield re.sub(r"Example: (.*)", r"    \1", _paragraphs(command.help or "")) + "\n"
-    records = [record for record in (one.get_help_record(context) for one in command.params) if record]
+    records = [
+        record for record in (one.get_help_record(context) for one in command.params) if record
+    ]
     if records:
         yield from _table(("option", "meaning"))
         yield from (f"| `{_cell(left)}` | {_cell(right)} |" for left, right in records)

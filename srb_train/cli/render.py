@@ -124,13 +124,13 @@ def run(found: Row) -> str:
         "folder": found["path"],
         "what": f"{found['algorithm']} on {found['task']}, {found['num_envs']} copies, "
         f"seed {found['seed']}, {found['device']}",
-        "status": f"{found['status']} ({found['reason']})",
+        "status": _status(found),
         "failure": f"[{failed['category']}] {failed['message']}" if failed else None,
-        "step": f"{found['step']:,} of {wording.count(found['budget'])}",
+        "step": _step(found),
         "time": _time(found),
         "speed": wording.rate(found["rate"]) if found["rate"] is not None else None,
-        "return": wording.number(found["return"]),
-        "success": _share(found["success"]),
+        "return": wording.number(found["return"]) if found["return"] is not None else None,
+        "success": _share(found["success"]) if found["success"] is not None else None,
         "checkpoint": _newest(found),
         "segments": _segments(found["segments"]),
         "settings": " ".join(found["overrides"]) or None,
@@ -141,11 +141,24 @@ def run(found: Row) -> str:
     return _and_warnings(pairs(facts), found)
 
 
+def _status(found: Row) -> str:
+    plain = found["status"] in ("completed", "failed")
+    return found["status"] if plain else f"{found['status']} ({found['reason']})"
+
+
+def _step(found: Row) -> str:
+    budget = found["budget"]
+    if not budget:
+        return wording.count(found["step"])
+    return f"{found['step']:,} of {budget:,} ({found['step'] / budget:.0%})"
+
+
 def _time(found: Row) -> str:
     said = f"{wording.duration(found['elapsed_seconds'])}, begun {found['started_at']}"
     if found["ended_at"]:
         return f"{said}, ended {found['ended_at']}"
-    return f"{said}, {wording.duration(found['eta_seconds'])} to go"
+    left = found["eta_seconds"]
+    return said if left is None else f"{said}, {wording.duration(left)} to go"
 
 
 def _newest(found: Row) -> str:
@@ -172,8 +185,8 @@ def ending(found: Row) -> None:
     """Print how a training ended and what to do next; a failure goes to stderr."""
     newest = found["checkpoints"][-1] if found["checkpoints"] else None
     facts = {
-        found["status"]: f"{found['algorithm']} on {found['task']}, step {found['step']:,} of "
-        f"{wording.count(found['budget'])} in {wording.duration(found['elapsed_seconds'])}",
+        found["status"]: f"{found['algorithm']} on {found['task']}, step {_step(found)} in "
+        f"{wording.duration(found['elapsed_seconds'])}",
         "run": found["path"],
         "return": wording.number(found["return"]),
         "success": _share(found["success"]) if found["success"] is not None else None,
@@ -263,5 +276,45 @@ def checkpoints(found: Mapping[str, Any]) -> str:
 
 
 def evaluation(found: Row) -> str:
-    """Return how a policy did."""
-    return json.dumps(found, indent=2)
+    """Return how a policy did: means, spreads, and the intervals that the means lie in."""
+    checkpoint = found.get("checkpoint")
+    facts = {
+        "policy": f"{found['algo']}, {checkpoint}" if checkpoint else found["algo"],
+        "task": f"{found['env']}, {found['num_envs']} copies, seed {found['seed']}",
+        "episodes": _episodes(found),
+        "return": f"{_mean(found, 'return')}, from {wording.number(found['min_return'])} to "
+        f"{wording.number(found['max_return'])}{_within(found['return_interval'])}",
+        "length": f"{_mean(found, 'length')} steps",
+        "success": _successes(found),
+        "result": found["path"],
+        "video": found.get("video"),
+    }
+    return pairs(facts)
+
+
+def _episodes(found: Row) -> str:
+    said = f"{found['episodes_completed']:,} of {found['episodes_requested']:,}"
+    return said if found["complete"] else f"{said} (ended by {found['stop_reason']})"
+
+
+def _mean(found: Row, name: str) -> str:
+    mean, spread = found[f"mean_{name}"], found[f"std_{name}"]
+    return f"{wording.number(mean)} (std {wording.number(spread)})"
+
+
+def _within(interval: Sequence[float] | None) -> str:
+    if interval is None:
+        return ""
+    low, high = map(wording.number, interval)
+    return f"; mean within {low} to {high} (95%)"
+
+
+def _successes(found: Row) -> str | None:
+    if found["success_rate"] is None:
+        return None
+    low, high = found["success_interval"]
+    tried = found["successes"] + found["failures"]
+    return (
+        f"{found['success_rate']:.1%} ({found['successes']:,} of {tried:,}); "
+        f"within {low:.1%} to {high:.1%} (95%)"
+    )

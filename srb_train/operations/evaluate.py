@@ -63,10 +63,10 @@ def roll(
     """Let zero or random actions play a task and return what an evaluation would say."""
     if request.env is None:
         raise UsageError("--env is missing: which task should be played?")
-    backend, name = registry.backend_of(request.env)
+    backend, _ = registry.backend_of(request.env)
     registry.require(backend)
     settings = config.compose_env(
-        config.Selected.of(backend.prefix, name),
+        config.Selected.of(request.env, backend.prefix),
         request.overrides,
         config_dir=request.config_dir,
     )

@@ -171,11 +171,7 @@ def _spec(
     seed = run.pop("seed")
     if start.checkpoint is not None and request.additional is not None:
         run["steps"] = start.checkpoint.step + request.additional
-    if run["steps"] < 1:
-        raise UsageError(f"run.steps={run['steps']} must be at least 1")
     num_envs = env.pop("num_envs")
-    if num_envs < 1:
-        raise UsageError(f"env.num_envs={num_envs} must be at least 1")
     return RunSpec(
         **{**run, "checkpoint_every": run["checkpoint_every"] or 0, "log_every": run["log_every"] or 0},
         algo=algo,

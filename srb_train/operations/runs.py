@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from srb_train.errors import IntegrityError, UsageError
-from srb_train.runs import files, layout, metrics, status
+from srb_train.errors import UsageError
+from srb_train.runs import layout, metrics, status
 from srb_train.runs.checkpoint import Checkpoint
 from srb_train.runs.record import FINAL, Record
 from srb_train.runs.store import Run, RunStore
@@ -153,7 +153,8 @@ def _row(run: Run, record: Record) -> dict[str, Any]:
     ended = record["status"] in FINAL
     beat = None if ended else run.heartbeat()
     now = status.derive(record, beat, time.time(), status.this_host())
-    values = {**record["metrics"], **((beat or {}).get("values") or {})}
+    own = status.own_beat(record, beat) or {}
+    values = {**record["metrics"], **(own.get("values") or {})}
     return {
         "run": record["run_id"],
         "path": str(run.path),
@@ -236,7 +237,7 @@ def _commands(row: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> dic
 
 def _differences(runs: Mapping[str, Run]) -> dict[str, dict[str, Any]]:
     """Return the settings that are not the same in all runs: dotted key -> run -> value."""
-    settings = {name: _flat(_spec(run)) for name, run in runs.items()}
+    settings = {name: _flat(_settings(run)) for name, run in runs.items()}
     keys = dict.fromkeys(key for values in settings.values() for key in values)
     across = {key: {name: values.get(key) for name, values in settings.items()} for key in keys}
     return {
@@ -246,11 +247,11 @@ def _differences(runs: Mapping[str, Run]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _spec(run: Run) -> dict[str, Any]:
-    data = files.read_json(run.path / layout.SPEC)
-    if not isinstance(data, dict):
-        raise IntegrityError(f"{run.path / layout.SPEC} is damaged: it is no specification")
-    return data
+def _settings(run: Run) -> dict[str, Any]:
+    """Return what a run was asked for under the names that are typed: run.*, env.*, agent.*."""
+    asked = run.spec().as_dict()
+    agent, env = asked.pop("agent_params"), asked.pop("env_params")
+    return {"run": asked, "env": {**env, "num_envs": asked.pop("num_envs")}, "agent": agent}
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -88,7 +88,9 @@ def _masked_once(line: str, literals: Sequence[str]) -> str:
 
 _FLAG = re.compile(r"-[A-Za-z0-9_.\-/+~@\[\]]+")
 _ASSIGNMENT = re.compile(r"(?P<key>[A-Za-z0-9_.\-/+~@\[\]]+)=(?P<value>.*)", re.DOTALL)
-_OPEN_HEADER = re.compile(r"(?:^|[\s\"'=])(?P<name>[\w.\-]++):\s*(?P<scheme>[A-Za-z]+)?\Z", re.A)
+_OPEN_HEADER = re.compile(
+    r"(?:^|[\s\"'=])(?P<name>[\w.\-\[\]]++):\s*(?P<scheme>[A-Za-z]+)?\Z", re.A
+)
 _OPEN_SCHEME = re.compile(r"(?:^|[\s\"'=:])(?P<scheme>basic|bearer)\Z", re.A | re.I)
 
 
@@ -112,7 +114,7 @@ def _role_of_next(token: str, role: str) -> str:
     if role in ("secret", "header"):
         if token.lower() in _SCHEMES:
             return "secret"
-        return role if token.endswith(";") else "free"
+        return "header" if role == "header" and token.endswith(";") else "free"
     if _is_kit_flag(token) and role == "free":
         return "command"
     if _is_secret_flag(token):
@@ -237,7 +239,7 @@ def _findings(
     elif isinstance(data, list | tuple) and not all(isinstance(item, str) for item in data):
         for index, item in enumerate(data):
             yield from _findings(item, (*path, str(index)), also, trail)
-    elif _entry(None, data, also, ()) != data and isinstance(data, str | bytes | list | tuple):
+    elif isinstance(data, str | list | tuple) and _entry(None, data, also, ()) != data:
         yield ".".join(path)
 
 

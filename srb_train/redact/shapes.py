@@ -60,6 +60,7 @@ _URL = re.compile(
     r"|\?(?P<query>(?=[\w%.\-\[\]]+=)(?:[^\s\"'<>`]|<redacted>)+)",
     re.A,
 )
+_USER_IN_PATH = re.compile(r"://[^\s/?#@]*@")  # of a second URL that follows without a space
 _SIGNED = re.compile(
     r"(?:^|[?&;#])(?:sig|sign|signature|hmac|policy|x-(?:amz|cos|goog|oss)-[\w-]{1,40}"
     r"|awsaccesskeyid|googleaccessid|key-pair-id)=",
@@ -85,7 +86,8 @@ def _masked_url(match: re.Match[str]) -> str:
     rest = match["url"][len(user + at) :]
     found = re.search(r"[?#]", rest)
     start = found.end() if found else len(rest)
-    return "://" + (MASK + at if at else "") + rest[:start] + _masked_parameters(rest[start:])
+    place = _USER_IN_PATH.sub(f"://{MASK}@", rest[:start])
+    return "://" + (MASK + at if at else "") + place + _masked_parameters(rest[start:])
 
 
 def _masked_parameters(parameters: str) -> str:
@@ -150,7 +152,8 @@ _PAIR = re.compile(
     re.A,
 )
 _FLAG = re.compile(
-    r"(?<![\w.\-/])(?P<name>--?[A-Za-z/][\w./\-]*+)(?P<gap>[\"']?,?[ \t]++|[\"'],(?=[\"']))", re.A
+    r"(?<![\w.\-/])(?P<name>--?[A-Za-z/][\w./\-\[\]]*+)(?P<gap>[\"']?,?[ \t]++|[\"'],(?=[\"']))",
+    re.A,
 )
 _QUOTED = re.compile(
     r"(?P<open>[bfru]{0,2}(?P<q>\\{1,7}[\"']|\"\"\"|'''|[\"']))"

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from srb_train import redact
 from srb_train.errors import IntegrityError, TrainingFailed, UsageError
@@ -21,6 +21,7 @@ from srb_train.runs import disk, files, layout, status
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
+Found = TypeVar("Found")
 Write = Callable[[Path], Mapping[str, Any] | None]
 
 FACTS: Mapping[str, Any] = {
@@ -214,12 +215,15 @@ class Checkpoints:
             f"the checkpoint of step {step:,} cannot be written to {self.folder}: "
             f"{disk.reason(error)} after {written:,} bytes; {free:,} bytes are free now; "
             f"{f'step {stands[0]:,} is the newest complete one' if stands else 'there is none yet'}"
-            f"; free some space, set run.keep_checkpoints={max(1, self.keep - 1)}, "
+            f"; free some space, keep fewer (run.keep_checkpoints is {self.keep}), "
             "or choose another --logdir"
         )
 
     def all(self) -> list[Checkpoint]:
         """Return the complete checkpoints in the order of their steps; see `warnings`."""
+        return self._settled(self._all)
+
+    def _all(self) -> list[Checkpoint]:
         self.warnings = []
         found = [self._complete(path) for path in self._candidates()]
         return sorted((one for one in found if one is not None), key=lambda one: one.step)
@@ -252,11 +256,15 @@ class Checkpoints:
 
     def latest(self) -> Checkpoint | None:
         """Return the newest that proves whole, content included; see `warnings` for newer ones."""
-        complete = self.all()
-        found = self._first_sound(complete[::-1])
-        if found is None and any(not one.path.exists() for one in complete):
-            return self.latest()  # a commit removed them while we looked
-        return found
+        return self._settled(lambda: self._first_sound(self.all()[::-1]))
+
+    def _settled(self, look: Callable[[], Found]) -> Found:
+        """Look again as long as nothing is found while a commit changes what there is."""
+        while True:
+            before = set(self._candidates())
+            found = look()
+            if found or set(self._candidates()) == before:
+                return found
 
     def best(self) -> Checkpoint | None:
         """Return the one with the highest score, the later of equals; None if none has a score."""
@@ -279,11 +287,8 @@ class Checkpoints:
             if found.step == step:
                 return found
         steps = ", ".join(str(found.step) for found in complete) or "none"
-        raise UsageError(
-            "; ".join(
-                [f"{self.folder} has no complete step {step}; it has: {steps}", *self.warnings]
-            )
-        )
+        said = f"{self.folder} has no complete step {step}; it has: {steps}"
+        raise UsageError("; ".join([said, *self.warnings]))
 
 
 def _seal(folder: Path, step: int, facts: Mapping[str, Any]) -> None:

@@ -89,7 +89,7 @@ def _unwritable(data: Any, where: str = "", depth: int = 0) -> Iterator[str]:
 def read_json(path: Path) -> Any:
     """Read strict JSON; anything else is an `IntegrityError` that names the file and the reason."""
     try:
-        return json.loads(path.read_bytes(), parse_constant=_refuse)
+        return _STRICT.decode(path.read_bytes().decode())
     except FileNotFoundError as error:
         raise IntegrityError(f"{path} is missing") from error
     except OSError as error:
@@ -100,6 +100,9 @@ def read_json(path: Path) -> Any:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse)
 
 
 def finite(value: Any) -> float | None:

@@ -206,8 +206,8 @@ def load(path: Path) -> Record:
         raise IntegrityError(
             f"{path} has schema version {version}; this program reads version {SCHEMA_VERSION}"
         )
-    absent = {name: copy.deepcopy(value) for name, value in FIELDS.items() if name not in data}
-    record = {**absent, **data}
+    absent = FIELDS.keys() - data.keys()
+    record = {**data, **{name: copy.deepcopy(FIELDS[name]) for name in absent}}
     damaged = [name for name, kinds in _KINDS.items() if not isinstance(record[name], kinds)]
     if damaged:
         raise IntegrityError(f"{path} is damaged: {', '.join(damaged)} cannot be so")

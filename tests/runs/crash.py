@@ -151,8 +151,11 @@ class Again:
 STORIES = {story.__name__: story for story in (Replace, Create, Update, Beat, Commit, Again)}
 
 
+TRACED = (os.path.dirname(files.__file__), shutil.__file__)
+
+
 def die_at(number: int) -> None:
-    """Kill this process before its `number`-th new line of the runs package.
+    """Kill this process before its `number`-th new line of the runs package or of `shutil`.
 
     A line is new once for each way that led to it, so that every write has its deaths and the
     rounds of a loop have them together.
@@ -160,7 +163,7 @@ def die_at(number: int) -> None:
     seen: set[tuple[object, ...]] = set()
 
     def trace(frame: FrameType, event: str, argument: object) -> object:
-        if f"{os.sep}srb_train{os.sep}runs{os.sep}" not in frame.f_code.co_filename:
+        if not frame.f_code.co_filename.startswith(TRACED):
             return None
         if event == "line":
             seen.add(tuple((up.f_code, up.f_lineno) for up in lineage(frame)))

@@ -132,7 +132,7 @@ def test_an_end_without_a_beginning_still_ends_the_record(fresh):
     assert failed["step"] == 0
     with pytest.raises(UsageError, match="ends nothing"):
         record.close_segment(fresh, "running")
-    with pytest.raises(UsageError, match="segment of run.json has no field colour"):
+    with pytest.raises(UsageError, match=r"segment of run\.json has no field colour"):
         record.open_segment(fresh, colour="red")
 
 
@@ -158,9 +158,7 @@ def test_another_schema_is_an_integrity_error_with_both_versions(fresh, tmp_path
 
 
 @given(name=st.sampled_from(sorted(record.FIELDS)), value=st.sampled_from([None, 3, "x", [], {}]))
-def test_whatever_one_field_becomes_a_record_loads_or_names_its_file(
-    tmp_path_factory, name, value
-):
+def test_whatever_one_field_becomes_a_record_loads_or_names_its_file(tmp_path_factory, name, value):
     path = tmp_path_factory.mktemp("record") / "run.json"
     data = {**record.FIELDS, **OWN, "created_at": "2026", name: value}
     path.write_text(json.dumps(data))

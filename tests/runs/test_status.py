@@ -203,7 +203,9 @@ def test_another_host_without_a_heartbeat_is_lost_though_the_number_lives_here()
     started=st.none() | st.floats(0, 1e6),
     boot=st.sampled_from([None, "before", status.boot_id()]),
     host=st.sampled_from([None, HERE, "elsewhere"]),
-    heartbeat=st.none() | st.just({}) | st.dictionaries(st.sampled_from(["pid", "step"]), st.none()),
+    heartbeat=st.none()
+    | st.just({})
+    | st.dictionaries(st.sampled_from(["pid", "step"]), st.none()),
 )
 def test_missing_facts_never_make_a_run_alive(written, pid, started, boot, host, heartbeat):
     run = made(status=written, pid=pid, process_started=started, boot_id=boot, host=host)

@@ -17,7 +17,7 @@ PLATE = Family(
             value_bootstrap=False,
         ),
     },
-    structural=frozenset(),
+    unions={"elites": ("int",)},
     smoke={"horizon": 20},
     settle=settle,
     rollout=rollout,

@@ -80,7 +80,7 @@ class GymnasiumEnv:
             self._reader.batch(obs),
             reward.astype(np.float32),
             terminated,
-            truncated > terminated,
+            truncated & ~terminated,
             final_obs,
             facts,
         )

@@ -12,6 +12,9 @@ from srb_train.errors import UnsupportedError
 Convert = Callable[[np.ndarray], np.ndarray]
 Path = tuple[str | int, ...]
 
+_ENDLESS = 1e30
+"""The largest float stands for infinity in many environments, so bounds from here on are none."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Leaf:
@@ -155,7 +158,7 @@ def _box_writer(space: spaces.Box, rescale: bool) -> tuple[spaces.Space, Convert
         # The cast may leave the bounds by half a unit in the last place.
         return exact if whole else _between(exact, space.low, space.high)
 
-    if rescale and bool(np.isfinite(low).all() and np.isfinite(high).all()):
+    if rescale and max(np.abs(low).max(), np.abs(high).max()) < _ENDLESS:
         half, middle = 0.5 * (high - low), 0.5 * (high + low)
 
         def scaled(batch: np.ndarray) -> np.ndarray:
@@ -167,7 +170,8 @@ def _box_writer(space: spaces.Box, rescale: bool) -> tuple[spaces.Space, Convert
 
 def _between(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     # Two ufuncs take half the time of np.clip on arrays of this size.
-    return np.minimum(np.maximum(values, low), high)
+    inside: np.ndarray = np.minimum(np.maximum(values, low), high)
+    return inside
 
 
 def _float32_box(space: spaces.Box) -> spaces.Box:

@@ -41,8 +41,8 @@ ACTIONS = {
 class Slider:
     """A mass on a line under a push and some wind: reward for being near the middle.
 
-    It terminates beyond 2 m and is truncated after `limit` steps. With `constant` every reward is
-    1 and nothing terminates.
+    It terminates beyond 2 m and is truncated after `limit` steps. With `constant` nothing moves,
+    every reward is 1 and nothing terminates.
     """
 
     array, device, render_fps = "numpy", "cpu", 50
@@ -82,10 +82,11 @@ class Slider:
     def step(self, action) -> Step:
         self.actions = [*self.actions[-3:], action]
         push = action[:, 0] if action.ndim == 2 else (action - self.action_space.start) - 1.0
-        self.x[:, 1] += 0.2 * push + self.rng.normal(0, 0.02, self.num_envs)
-        self.x[:, 0] += 0.2 * self.x[:, 1]
+        if not self.constant:
+            self.x[:, 1] += 0.2 * push + self.rng.normal(0, 0.02, self.num_envs)
+            self.x[:, 0] += 0.2 * self.x[:, 1]
         self.age += 1
-        terminated = (np.abs(self.x[:, 0]) > 2) & (not self.constant)
+        terminated = np.abs(self.x[:, 0]) > 2
         truncated = (self.age >= self.max_episode_steps) & ~terminated
         near = np.exp(-(self.x[:, 0] ** 2)).astype(np.float32)
         reward = np.ones(self.num_envs, np.float32) if self.constant else near

@@ -1,0 +1,192 @@
+"""N rows of one task: what is the same for every task whose physics are pure functions of arrays.
+
+A state is a dict of arrays whose LAST axis is the row, so that a component of all rows lies in one
+stretch of memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from gymnasium import spaces
+
+from srb_train.contracts import Step
+from srb_train.envs.tasks import counter
+from srb_train.errors import IntegrityError, UsageError
+
+Array = Any
+State = dict[str, Array]
+
+
+class Outcome(NamedTuple):
+    """What one control step of N rows gives."""
+
+    state: State
+    reward: Array
+    """(N,) float32."""
+    terminated: Array
+    """(N,) bool."""
+    facts: dict[str, Array]
+    """(N,) each: `success` (bool) and the task's metrics, of interest where an episode ends."""
+
+
+class Scene(NamedTuple):
+    """One row at one moment, as it is drawn."""
+
+    state: dict[str, np.ndarray]
+    time: float
+    """Seconds since the episode began."""
+    verdict: bool | None
+    """Whether the episode ended here in success; None while it runs."""
+
+
+class Task(Protocol):
+    """One task: constants and pure functions of arrays; `xp` is numpy, torch or jax.numpy."""
+
+    draws: int
+    """Random numbers that the start of one episode takes."""
+    control_dt: float
+    """Seconds of one control step."""
+    max_episode_steps: int
+    observation_space: spaces.Box
+    action_space: spaces.Space[Any]
+
+    def begin(self, xp: Any, uniform: Array) -> State:
+        """Return the start of N episodes from (draws, N) numbers in [0, 1)."""
+
+    def observe(self, xp: Any, state: State) -> Array:
+        """Return the (N, *obs) observations of a state."""
+
+    def advance(self, xp: Any, state: State, action: Array) -> Outcome:
+        """Do one control step; `action` is (A, N) within the bounds, or (N,) of choices."""
+
+    def draw(self, scenes: Sequence[Scene]) -> np.ndarray:
+        """Return uint8 (H, W, 3) of the last scene; the others are its episode so far."""
+
+
+class Batch:
+    """A `BatchedEnv` of N rows of one task, in NumPy; a row that ends begins anew at once.
+
+    The k-th episode of a row depends on the row's seed and on k only, whatever N is.
+    """
+
+    array = "numpy"
+    device = "cpu"
+
+    def __init__(self, task: Task, num_envs: int) -> None:
+        """Hold N rows of `task`, started from seed 0."""
+        if num_envs < 1:
+            raise UsageError(f"env.num_envs={num_envs}: at least 1")
+        self.task = task
+        self.num_envs = num_envs
+        self.observation_space = task.observation_space
+        self.action_space = task.action_space
+        self.max_episode_steps: int | None = task.max_episode_steps
+        self.render_fps = max(1, round(1.0 / task.control_dt))
+        self._slots = np.arange(task.draws)
+        self.reset(0)
+
+    def reset(self, seed: int) -> np.ndarray:
+        """Start all rows anew, row i from seed + i."""
+        rows = np.arange(self.num_envs)
+        self._seed = (rows + seed) & counter.MASK
+        self._episode = np.zeros_like(rows)
+        self._elapsed = np.zeros_like(rows)
+        self.state = self._fresh(rows)
+        self._forget_scenes()
+        return self._observe(self.state)
+
+    def step(self, action: np.ndarray) -> Step:
+        """Advance all rows by one control step; see `contracts.Step`."""
+        state, reward, terminated, facts = self.task.advance(np, self.state, self._bounded(action))
+        self._elapsed += 1
+        truncated = (self._elapsed >= self.task.max_episode_steps) & ~terminated
+        obs = self._observe(state)
+        rows = np.flatnonzero(terminated | truncated)
+        self.state, self._ended, self._last = state, rows, {}
+        if not rows.size:
+            return Step(obs, reward, terminated, truncated, None, {})
+        final_obs = obs[rows]
+        info = {name: values[rows] for name, values in facts.items()}
+        self._last = {name: values[..., rows] for name, values in state.items()}
+        self._last_facts = (self._elapsed[rows], info["success"])
+        obs[rows] = self._restart(rows)
+        return Step(obs, reward, terminated, truncated, final_obs, info)
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return everything for bit-exact continuation."""
+        counters = {"seed": self._seed, "episode": self._episode, "elapsed": self._elapsed}
+        return {name: values.copy() for name, values in {**self.state, **counters}.items()}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from what `state_dict` gave for as many rows of the same task."""
+        known = self.state_dict()
+        if set(state) != set(known):
+            raise IntegrityError(
+                f"the state holds {sorted(state)}, the task needs {sorted(known)}: another task's?"
+            )
+        for name, values in known.items():
+            if state[name].shape != values.shape:
+                raise IntegrityError(
+                    f"the state's {name} is {state[name].shape}, {values.shape} is needed for "
+                    f"{self.num_envs} rows: set env.num_envs to what the run had"
+                )
+        own = {name: np.array(state[name], dtype=known[name].dtype) for name in known}
+        self._seed, self._episode, self._elapsed = (
+            own.pop(name) for name in ("seed", "episode", "elapsed")
+        )
+        self.state = own
+        self._forget_scenes()
+
+    def render(self, row: int = 0) -> np.ndarray:
+        """Draw one row; right after its episode ended, the end of it.
+
+        The picture's trail is of the frames drawn so far in the same episode.
+        """
+        scene = self._scene(row)
+        scenes = self._scenes.setdefault(row, [])
+        if scenes and (scenes[-1].verdict is not None or scenes[-1].time > scene.time):
+            scenes.clear()
+        scenes.append(scene)
+        return self.task.draw(scenes)
+
+    def close(self) -> None:
+        """Hold nothing that needs giving back."""
+
+    def _fresh(self, rows: np.ndarray) -> State:
+        draws = counter.uniform(np, self._seed[rows], self._episode[rows], self._slots)
+        return self.task.begin(np, draws)
+
+    def _restart(self, rows: np.ndarray) -> np.ndarray:
+        self._episode[rows] += 1
+        self._elapsed[rows] = 0
+        fresh = self._fresh(rows)
+        for name, values in fresh.items():
+            self.state[name][..., rows] = values
+        return self._observe(fresh)
+
+    def _observe(self, state: State) -> np.ndarray:
+        return np.asarray(self.task.observe(np, state))
+
+    def _bounded(self, action: np.ndarray) -> np.ndarray:
+        if isinstance(self.action_space, spaces.Discrete):
+            return np.asarray(action).reshape(self.num_envs)
+        box = self.action_space
+        own = np.asarray(action, dtype=np.float32).T
+        return np.clip(own, box.low[:, None], box.high[:, None], order="C")
+
+    def _scene(self, row: int) -> Scene:
+        place = np.flatnonzero(self._ended == row)
+        if place.size:
+            at = int(place[0])
+            steps, success = (int(self._last_facts[0][at]), bool(self._last_facts[1][at]))
+            state = {name: values[..., at] for name, values in self._last.items()}
+            return Scene(state, steps * self.task.control_dt, success)
+        state = {name: values[..., row].copy() for name, values in self.state.items()}
+        return Scene(state, int(self._elapsed[row]) * self.task.control_dt, None)
+
+    def _forget_scenes(self) -> None:
+        self._scenes: dict[int, list[Scene]] = {}
+        self._ended = np.empty(0, dtype=np.int64)
+        self._last: State = {}
+        self._last_facts = (self._ended, self._ended)

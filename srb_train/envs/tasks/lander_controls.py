@@ -1,0 +1,157 @@
+"""What an action commands: four ways to fly the lander, from an autopilot's to every single engine.
+
+attitude   throttle, roll and pitch angle, yaw rate; an attitude loop inside gives the rates
+rates      throttle and three body rates; a rate loop inside gives the torques
+torque     throttle and three torques
+thrusters  each of five main engines and twelve attitude thrusters; below zero is off
+"""
+
+from collections.abc import Callable
+from functools import cache, reduce
+from operator import add
+from typing import Any
+
+from srb_train.envs.tasks import lander
+from srb_train.envs.tasks.lander import Axes, Engines, State, Wrench
+
+Array = Any
+
+SIZES = {"attitude": 4, "rates": 4, "torque": 4, "thrusters": 17}
+
+TILT_COMMAND = 0.45  # rad
+RATE_LIMIT = 0.35  # rad/s, of roll and pitch
+YAW_COMMAND = 0.1  # rad/s: slow, or a spinning vehicle homes badly
+ATTITUDE_GAIN = 1.5  # 1/s
+RATE_TIME = 0.2  # s
+
+_ATTITUDE_FLOW = 1.0 / (lander.ATTITUDE_ARM * lander.ATTITUDE_IMPULSE * lander.STANDARD_GRAVITY)
+_RATE_GAINS = tuple(inertia / RATE_TIME / lander.INERTIA_MASS for inertia in lander.INERTIA)
+
+# Offset from the middle of the ring of feet in m, direction of the exhaust, thrust in N.
+MAIN_ENGINES = (
+    (0.0, 0.0, 0.4448, 0.0, 0.0, -1.0, 667.0),
+    (-0.21766, -0.21766, 0.4448, 0.0, 0.0, -1.0, 667.0),
+    (-0.21766, 0.21766, 0.4448, 0.0, 0.0, -1.0, 667.0),
+    (0.21766, -0.21766, 0.4448, 0.0, 0.0, -1.0, 667.0),
+    (0.21766, 0.21766, 0.4448, 0.0, 0.0, -1.0, 667.0),
+)
+ATTITUDE_THRUSTERS = (
+    (0.0038, -0.5947, 0.569, 0.0, 0.0, -1.0, 45.0),
+    (-0.09, -0.647, 0.652, -0.7, -1.0, 0.0, 45.0),
+    (0.0942, -0.651, 0.6524, 0.7, -1.0, 0.0, 45.0),
+    (0.0038, 0.5947, 0.569, 0.0, 0.0, -1.0, 45.0),
+    (-0.09, 0.647, 0.652, -0.7, 1.0, 0.0, 45.0),
+    (0.0942, 0.651, 0.6524, 0.7, 1.0, 0.0, 45.0),
+    (-1.05112, -0.00187, 1.7737, 0.0, 0.0, 1.0, 45.0),
+    (-1.1074, 0.088521, 1.69, -1.0, 0.7, 0.0, 45.0),
+    (-1.1034, -0.095625, 1.69067, -1.0, -0.7, 0.0, 45.0),
+    (1.05112, -0.00187, 1.7737, 0.0, 0.0, 1.0, 45.0),
+    (1.1074, 0.088521, 1.69, 1.0, 0.7, 0.0, 45.0),
+    (1.1034, -0.095625, 1.69067, 1.0, -0.7, 0.0, 45.0),
+)
+
+Control = Callable[[Any, Array, State], tuple[Engines, Array]]
+
+
+def engines(control: str, xp: Any, action: Array, state: State) -> tuple[Engines, Array]:
+    """Return what the engines do under an action (A, N) in [-1, 1], and the main throttle (N,)."""
+    controls: dict[str, Control] = {
+        "attitude": _attitude,
+        "rates": _rates,
+        "torque": _torque,
+        "thrusters": _thrusters,
+    }
+    return controls[control](xp, action, state)
+
+
+def attitude_rates(
+    xp: Any, roll: Array, pitch: Array, turned: Axes
+) -> tuple[Array, Array]:
+    """Return the roll and pitch rate (rad/s) that the attitude loop asks for; angles in rad."""
+    wanted_x = ATTITUDE_GAIN * (roll - turned.up_y)
+    wanted_y = ATTITUDE_GAIN * (pitch + turned.up_x)
+    return (
+        xp.clip(wanted_x, -RATE_LIMIT, RATE_LIMIT),
+        xp.clip(wanted_y, -RATE_LIMIT, RATE_LIMIT),
+    )
+
+
+def rate_torques(
+    xp: Any, wanted: tuple[Array, Array, Array], state: State
+) -> tuple[Array, Array, Array]:
+    """Return the torques (N m) that the rate loop asks for, within the actuators' limits."""
+    mass = lander.DRY_MASS + state["propellant"]
+    p, q, r = (
+        xp.clip((aim - is_) * (mass * gain), -limit, limit)
+        for aim, is_, gain, limit in zip(
+            wanted, state["rate"], _RATE_GAINS, lander.TORQUE_LIMITS, strict=True
+        )
+    )
+    return p, q, r
+
+
+def _wrench(
+    throttle: Array, torque: tuple[Array, Array, Array], state: State
+) -> Wrench:
+    effort = abs(torque[0]) + abs(torque[1]) + abs(torque[2])
+    flow = throttle * state["main_flow"] + effort * _ATTITUDE_FLOW
+    return Wrench((None, None, throttle * state["main_thrust"]), torque, flow)
+
+
+def _attitude(xp: Any, action: Array, state: State) -> tuple[Engines, Array]:
+    throttle = 0.5 * (action[0] + 1.0)
+    roll, pitch, yaw = action[1] * TILT_COMMAND, action[2] * TILT_COMMAND, action[3] * YAW_COMMAND
+
+    def run(xp: Any, state: State, turned: Axes) -> Wrench:
+        wanted = (*attitude_rates(xp, roll, pitch, turned), yaw)
+        return _wrench(throttle, rate_torques(xp, wanted, state), state)
+
+    return run, throttle
+
+
+def _rates(xp: Any, action: Array, state: State) -> tuple[Engines, Array]:
+    throttle = 0.5 * (action[0] + 1.0)
+    wanted = (action[1] * RATE_LIMIT, action[2] * RATE_LIMIT, action[3] * YAW_COMMAND)
+    return lambda xp, state, turned: _wrench(
+        throttle, rate_torques(xp, wanted, state), state
+    ), throttle
+
+
+def _torque(xp: Any, action: Array, state: State) -> tuple[Engines, Array]:
+    throttle = 0.5 * (action[0] + 1.0)
+    x, y, z = (action[1 + axis] * limit for axis, limit in enumerate(lander.TORQUE_LIMITS))
+    return lambda xp, state, turned: _wrench(throttle, (x, y, z), state), throttle
+
+
+def _thrusters(xp: Any, action: Array, state: State) -> tuple[Engines, Array]:
+    opened = xp.clip(action, 0.0, 1.0)
+    mains, small = len(MAIN_ENGINES), len(ATTITUDE_THRUSTERS)
+    thrust_gain = state["main_thrust"] * (1.0 / lander.THRUST)
+    valves = [opened[place] * thrust_gain for place in range(mains)]
+    valves += [opened[mains + place] for place in range(small)]
+    throttle = reduce(add, [opened[place] for place in range(mains)]) * (1.0 / mains)
+    newtons = reduce(add, valves[mains:]) * ATTITUDE_THRUSTERS[0][-1]
+    flow = throttle * state["main_flow"] + newtons * (
+        1.0 / (lander.ATTITUDE_IMPULSE * lander.STANDARD_GRAVITY)
+    )
+    fx, fy, fz, tx, ty, tz = (
+        reduce(add, [part * valve for part, valve in zip(row, valves, strict=True) if part])
+        for row in thruster_matrix()
+    )
+    wrench = Wrench((fx, fy, fz), (tx, ty, tz), flow)
+    return lambda xp, state, turned: wrench, throttle
+
+
+@cache
+def thruster_matrix() -> tuple[tuple[float, ...], ...]:
+    """Return 6 x 17: force (N) and torque (N m) about the centre of mass of each open engine."""
+    columns = [_column(*row) for row in MAIN_ENGINES + ATTITUDE_THRUSTERS]
+    return tuple(zip(*columns, strict=True))
+
+
+def _column(*engine: float) -> tuple[float, ...]:
+    x, y, z, *exhaust, newtons = engine
+    z -= lander.FOOT_DEPTH
+    length = sum(part * part for part in exhaust) ** 0.5
+    fx, fy, fz = (-newtons * part / length for part in exhaust)
+    return fx, fy, fz, y * fz - z * fy, z * fx - x * fz, x * fy - y * fx
