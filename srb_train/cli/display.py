@@ -53,15 +53,18 @@ class PlainLines:
         self._stream = stream
         self._clock = clock
         self._said_at = clock()
-        self._said_step = watch.begun_at
+        self._said_step: int | None = None
 
     def line(self, text: str) -> None:
         """Print a line of the worker as it is."""
         print(text, file=self._stream, flush=True)
 
     def tick(self, run: Run) -> None:
-        """Print a progress line if the last one is long ago or a share of the budget is done."""
+        """Print where the run is, then a progress line at each share of the budget, or in time."""
         seen = self._watch.look(run)
+        if self._said_step is None:
+            self._said_step = seen.step
+            self.line(f"{seen.title}: {run.path}")
         late = self._clock() - self._said_at >= SECONDS_BETWEEN_LINES
         far = seen.step - self._said_step >= SHARE_BETWEEN_LINES * seen.budget
         if seen.step > self._said_step and (late or far):

@@ -36,6 +36,7 @@ PACKAGES = (
 PATIENCE = 3.0
 """Seconds that all outside programs of one look together may take."""
 
+_LAST_CHANCE = 0.1
 _SHORT_COMMIT = 7
 _LINK_MODE = "160000"
 _GPU_FIELDS = ("name", "uuid", "memory.total", "driver_version")
@@ -97,7 +98,7 @@ def _answer(process: subprocess.Popen[bytes] | None, deadline: float) -> str | N
     if process is None:
         return None
     try:
-        output, _ = process.communicate(timeout=max(0.0, deadline - time.monotonic()))
+        output, _ = process.communicate(timeout=max(_LAST_CHANCE, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()

@@ -85,13 +85,14 @@ def test_a_panel_is_ascii_where_the_encoding_has_no_bars():
 
 def test_plain_lines_come_every_ten_seconds_or_twentieth_of_the_budget(tmp_path):
     run, now, stream = scene.make_run(tmp_path), [0.0], io.StringIO()
-    lines = PlainLines(Watch("", 4000), stream, clock=lambda: now[0])
+    lines = PlainLines(Watch("a on b", 4000), stream, clock=lambda: now[0])
+    lines.tick(run)
     for at, step in ((0.2, 40), (0.4, 150), (0.6, 250), (0.8, 300), (10.7, 310), (20.9, 310)):
         now[0] = at
         scene.beat(run, step)
         lines.tick(run)
     said = [text.split(" (")[0] for text in stream.getvalue().splitlines()]
-    assert said == ["step 250 of 4,000", "step 310 of 4,000"]
+    assert said == [f"a on b: {run.path}", "step 250 of 4,000", "step 310 of 4,000"]
 
 
 def test_a_plain_line_has_everything_that_is_known():

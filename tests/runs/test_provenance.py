@@ -240,25 +240,32 @@ def test_a_git_that_hangs_is_given_up_with_everything_it_started(checkout, tmp_p
     assert all_null(source(checkout, program(tmp_path / "bin", "git", script)))
     assert time.monotonic() - began < 30
     pids = [int(word) for word in note.read_text().split()] if note.exists() else []
-    for pid in pids:
-        while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-            assert time.monotonic() - began < 60
+    while any(map(is_alive, pids)):
+        assert time.monotonic() - began < 60
+
+
+def is_alive(pid):
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_a_slow_status_leaves_dirty_unknown_and_keeps_the_commit(checkout, tmp_path, monkeypatch):
     monkeypatch.setattr(provenance, "PATIENCE", 2.0)
     real = shutil.which("git")
-    script = f'case "$*" in *status*) sleep 600;; *) exec {real} "$@";; esac'
+    script = f'case "$*" in *"status --porcelain"*) sleep 600;; *) exec {real} "$@";; esac'
     facts = source(checkout, program(tmp_path / "bin", "git", script))
     assert facts["git_commit"] == git(checkout, "rev-parse", "HEAD")
-    assert facts["git_dirty"] is None
+    assert (facts["git_dirty"], facts["git_branch"], facts["git_submodules"]) == (None, "trunk", {})
 
 
 def test_the_driver_and_its_devices_are_read_from_the_vendors_program(tmp_path):
     script = """
 case "$1" in
   --version) echo 'DRIVER version : 550.54.15'; echo 'CUDA Version        : 12.4';;
-  *) echo 'NVIDIA H100 80GB HBM3, GPU-1a, 81559, 550.54.15'; echo 'NVIDIA A2, GPU-2b, [N/A], 550.54.15';;
+  *) echo 'NVIDIA H100 80GB HBM3, GPU-1a, 81559, 550.54.15'
+     echo 'NVIDIA A2, GPU-2b, [N/A], 550.54.15';;
 esac"""
     facts = provenance.collect(tmp_path, program(tmp_path / "bin", "nvidia-smi", script))
     system = facts["system"]

@@ -1,9 +1,9 @@
 """N copies of an installed Gymnasium environment behind the batched contract."""
 
 import difflib
-import importlib
 from collections.abc import Mapping
 from functools import partial
+from pkgutil import resolve_name
 from typing import Any
 
 import gymnasium
@@ -134,7 +134,7 @@ def _registered(name: str) -> EnvSpec:
 
 def _import_registrations(name: str, module: str) -> None:
     try:
-        importlib.import_module(module)
+        resolve_name(module)
     except ModuleNotFoundError as error:
         if error.name and module.startswith(error.name):
             raise UsageError(

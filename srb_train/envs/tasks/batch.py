@@ -12,9 +12,9 @@ from gymnasium import spaces
 
 from srb_train.contracts import Step
 from srb_train.envs.tasks import counter
+from srb_train.envs.tasks.arrays import Array
 from srb_train.errors import IntegrityError, UsageError
 
-Array = Any
 State = dict[str, Array]
 
 

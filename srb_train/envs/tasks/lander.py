@@ -11,9 +11,13 @@ so is the inertia: a cylinder of 1.25 m radius and 1.9 m height with 870 kg.
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
-Array = Any
+import numpy as np
+
+from srb_train.envs.tasks.arrays import Array, like, rows
+
 State = dict[str, Array]
 
 GRAVITY = 1.62  # m/s^2, the Moon's
@@ -45,8 +49,8 @@ class Wrench(NamedTuple):
 
     force: tuple[Array | None, Array | None, Array]
     """N along x, y and z, (N,) each; x and y are None where there is none by design."""
-    torque: tuple[Array, Array, Array]
-    """N m about x, y and z, (N,) each."""
+    torque: Array
+    """(3, N) N m about x, y and z."""
     flow: Array
     """(N,) kg/s of propellant."""
 
@@ -117,7 +121,7 @@ def _step(
         pushed = _mean_axis(xp, before, after, gain)
     else:
         pushed = _push(xp, state["attitude"] + attitude, wrench.force, impulse)
-    change = xp.stack([pushed[0], pushed[1], pushed[2] - GRAVITY * dt])
+    change = rows(xp, [pushed[0], pushed[1], pushed[2] - GRAVITY * dt])
     velocity = state["velocity"]
     return {
         **state,
@@ -156,22 +160,21 @@ def _push(
 
 
 def _spin(
-    xp: Any, rate: Array, torque: tuple[Array, Array, Array], gain: Array, dt: Array
+    xp: Any, rate: Array, torque: Array, gain: Array, dt: Array
 ) -> tuple[Array, tuple[Array, Array, Array]]:
     """Euler's equations for a body that is symmetric about z, by the midpoint rule.
 
     Returns the new rate (3, N) and the mean one over the step.
     """
-    x, y, z = rate
-    half = 0.5 * gain
-    push_x = half * torque[0] * (1.0 / INERTIA[0])
-    push_y = half * torque[1] * (1.0 / INERTIA[1])
-    mean_z = z + half * torque[2] * (1.0 / INERTIA[2])
-    couple = mean_z * dt * (0.5 * _WOBBLE)
-    mean_x = x + push_x + couple * (y + push_y)
-    mean_y = y + push_y - couple * (x + push_x)
-    new = [2.0 * mean_x - x, 2.0 * mean_y - y, 2.0 * mean_z - z]
-    return xp.stack(new), (mean_x, mean_y, mean_z)
+    x, y, z = rate + torque * like(xp, rate, _half_inverse_inertia()) * gain
+    couple = z * dt * (0.5 * _WOBBLE)
+    mean = (x + couple * y, y - couple * x, z)
+    return 2.0 * rows(xp, mean) - rate, mean
+
+
+@cache
+def _half_inverse_inertia() -> np.ndarray:
+    return np.array([[0.5 / inertia] for inertia in INERTIA], dtype=np.float32)
 
 
 def _turn(xp: Any, attitude: Array, rate: tuple[Array, Array, Array], dt: Array) -> Array:
@@ -182,11 +185,12 @@ def _turn(xp: Any, attitude: Array, rate: tuple[Array, Array, Array], dt: Array)
     cos, sin = xp.cos(angle), xp.sin(angle) / speed
     p, q, r = p * sin, q * sin, r * sin
     w, x, y, z = attitude
-    return xp.stack(
+    return rows(
+        xp,
         [
             w * cos - x * p - y * q - z * r,
             x * cos + w * p + y * r - z * q,
             y * cos + w * q + z * p - x * r,
             z * cos + w * r + x * q - y * p,
-        ]
+        ],
     )

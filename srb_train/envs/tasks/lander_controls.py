@@ -11,10 +11,11 @@ from functools import cache, reduce
 from operator import add
 from typing import Any
 
-from srb_train.envs.tasks import lander
-from srb_train.envs.tasks.lander import Axes, Engines, State, Wrench
+import numpy as np
 
-Array = Any
+from srb_train.envs.tasks import lander
+from srb_train.envs.tasks.arrays import Array, like, rows
+from srb_train.envs.tasks.lander import Axes, Engines, State, Wrench
 
 SIZES = {"attitude": 4, "rates": 4, "torque": 4, "thrusters": 17}
 
@@ -25,7 +26,6 @@ ATTITUDE_GAIN = 1.5  # 1/s
 RATE_TIME = 0.2  # s
 
 _ATTITUDE_FLOW = 1.0 / (lander.ATTITUDE_ARM * lander.ATTITUDE_IMPULSE * lander.STANDARD_GRAVITY)
-_RATE_GAINS = tuple(inertia / RATE_TIME / lander.INERTIA_MASS for inertia in lander.INERTIA)
 
 # Offset from the middle of the ring of feet in m, direction of the exhaust, thrust in N.
 MAIN_ENGINES = (
@@ -64,63 +64,62 @@ def engines(control: str, xp: Any, action: Array, state: State) -> tuple[Engines
     return controls[control](xp, action, state)
 
 
-def attitude_rates(
-    xp: Any, roll: Array, pitch: Array, turned: Axes
-) -> tuple[Array, Array]:
-    """Return the roll and pitch rate (rad/s) that the attitude loop asks for; angles in rad."""
-    wanted_x = ATTITUDE_GAIN * (roll - turned.up_y)
-    wanted_y = ATTITUDE_GAIN * (pitch + turned.up_x)
-    return (
-        xp.clip(wanted_x, -RATE_LIMIT, RATE_LIMIT),
-        xp.clip(wanted_y, -RATE_LIMIT, RATE_LIMIT),
-    )
+def attitude_rates(xp: Any, angles: Array, turned: Axes) -> Array:
+    """Return the rates (2, N) in rad/s that the attitude loop asks for; (2, N) rad wanted."""
+    error = angles - rows(xp, [turned.up_y, -turned.up_x])
+    return xp.clip(error * ATTITUDE_GAIN, -RATE_LIMIT, RATE_LIMIT)
 
 
-def rate_torques(
-    xp: Any, wanted: tuple[Array, Array, Array], state: State
-) -> tuple[Array, Array, Array]:
-    """Return the torques (N m) that the rate loop asks for, within the actuators' limits."""
+def rate_torques(xp: Any, wanted: Array, state: State) -> Array:
+    """Return the torques (3, N) in N m that the rate loop asks for, within the actuators' limits.
+
+    `wanted` is (3, N) rad/s.
+    """
     mass = lander.DRY_MASS + state["propellant"]
-    p, q, r = (
-        xp.clip((aim - is_) * (mass * gain), -limit, limit)
-        for aim, is_, gain, limit in zip(
-            wanted, state["rate"], _RATE_GAINS, lander.TORQUE_LIMITS, strict=True
-        )
-    )
-    return p, q, r
+    full, gain = (like(xp, wanted, part) for part in _loop())
+    return xp.clip((wanted - state["rate"]) * gain * mass, -1.0, 1.0) * full
 
 
-def _wrench(
-    throttle: Array, torque: tuple[Array, Array, Array], state: State
-) -> Wrench:
-    effort = abs(torque[0]) + abs(torque[1]) + abs(torque[2])
-    flow = throttle * state["main_flow"] + effort * _ATTITUDE_FLOW
+@cache
+def _loop() -> tuple[np.ndarray, np.ndarray]:
+    """Return the torque limits (3, 1) and the rate loop's gains as shares of them, a kilogram."""
+    full = np.array([[limit] for limit in lander.TORQUE_LIMITS])
+    gain = np.array([[inertia / RATE_TIME / lander.INERTIA_MASS] for inertia in lander.INERTIA])
+    return full.astype(np.float32), (gain / full).astype(np.float32)
+
+
+def _wrench(throttle: Array, torque: Array, state: State) -> Wrench:
+    x, y, z = abs(torque)
+    flow = throttle * state["main_flow"] + (x + y + z) * _ATTITUDE_FLOW
     return Wrench((None, None, throttle * state["main_thrust"]), torque, flow)
 
 
+def _throttle(action: Array) -> Array:
+    return 0.5 * action[0] + 0.5
+
+
 def _attitude(xp: Any, action: Array, state: State) -> tuple[Engines, Array]:
-    throttle = 0.5 * (action[0] + 1.0)
-    roll, pitch, yaw = action[1] * TILT_COMMAND, action[2] * TILT_COMMAND, action[3] * YAW_COMMAND
+    throttle, angles, yaw = _throttle(action), action[1:3] * TILT_COMMAND, action[3] * YAW_COMMAND
 
     def run(xp: Any, state: State, turned: Axes) -> Wrench:
-        wanted = (*attitude_rates(xp, roll, pitch, turned), yaw)
+        wanted = rows(xp, [*attitude_rates(xp, angles, turned), yaw])
         return _wrench(throttle, rate_torques(xp, wanted, state), state)
 
     return run, throttle
 
 
 def _rates(xp: Any, action: Array, state: State) -> tuple[Engines, Array]:
-    throttle = 0.5 * (action[0] + 1.0)
-    wanted = (action[1] * RATE_LIMIT, action[2] * RATE_LIMIT, action[3] * YAW_COMMAND)
+    throttle = _throttle(action)
+    wanted = rows(xp, [action[1] * RATE_LIMIT, action[2] * RATE_LIMIT, action[3] * YAW_COMMAND])
     return lambda xp, state, turned: _wrench(
         throttle, rate_torques(xp, wanted, state), state
     ), throttle
 
 
 def _torque(xp: Any, action: Array, state: State) -> tuple[Engines, Array]:
-    throttle = 0.5 * (action[0] + 1.0)
-    x, y, z = (action[1 + axis] * limit for axis, limit in enumerate(lander.TORQUE_LIMITS))
-    return lambda xp, state, turned: _wrench(throttle, (x, y, z), state), throttle
+    throttle = _throttle(action)
+    torque = action[1:4] * like(xp, action, _loop()[0])
+    return lambda xp, state, turned: _wrench(throttle, torque, state), throttle
 
 
 def _thrusters(xp: Any, action: Array, state: State) -> tuple[Engines, Array]:
@@ -138,7 +137,7 @@ def _thrusters(xp: Any, action: Array, state: State) -> tuple[Engines, Array]:
         reduce(add, [part * valve for part, valve in zip(row, valves, strict=True) if part])
         for row in thruster_matrix()
     )
-    wrench = Wrench((fx, fy, fz), (tx, ty, tz), flow)
+    wrench = Wrench((fx, fy, fz), rows(xp, [tx, ty, tz]), flow)
     return lambda xp, state, turned: wrench, throttle
 
 

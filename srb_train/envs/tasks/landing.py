@@ -16,7 +16,8 @@ import numpy as np
 from gymnasium import spaces
 
 from srb_train.envs.tasks import lander, lander_controls, landing_view, settings
-from srb_train.envs.tasks.batch import Array, Outcome, Scene, State
+from srb_train.envs.tasks.arrays import Array, like, rows
+from srb_train.envs.tasks.batch import Outcome, Scene, State
 from srb_train.errors import UsageError
 
 LOST_DISTANCE = 250.0  # m from the pad
@@ -152,7 +153,7 @@ class Landing:
 
     def begin(self, xp: Any, uniform: Array) -> State:
         """Return the start of N episodes."""
-        low, width = (_like(xp, uniform, part) for part in self._range)
+        low, width = (like(xp, uniform, part) for part in self._range)
         drawn = low + width * uniform
         flow = lander.THRUST / (lander.MAIN_IMPULSE * lander.STANDARD_GRAVITY)
         return {
@@ -285,13 +286,14 @@ def _quaternion(xp: Any, roll: Array, pitch: Array, yaw: Array) -> Array:
     cr, sr = xp.cos(0.5 * roll), xp.sin(0.5 * roll)
     cp, sp = xp.cos(0.5 * pitch), xp.sin(0.5 * pitch)
     cy, sy = xp.cos(0.5 * yaw), xp.sin(0.5 * yaw)
-    return xp.stack(
+    return rows(
+        xp,
         [
             cr * cp * cy + sr * sp * sy,
             sr * cp * cy - cr * sp * sy,
             cr * sp * cy + sr * cp * sy,
             cr * cp * sy - sr * sp * cy,
-        ]
+        ],
     )
 
 
@@ -315,13 +317,6 @@ def _to_body(
     first, second, third = matrix
     a, b, c = (first[i] * x + second[i] * y + third[i] * z for i in range(3))
     return a, b, c
-
-
-def _like(xp: Any, array: Array, constant: np.ndarray) -> Array:
-    """Turn a NumPy constant into an array of the library and device of another one."""
-    if xp is np:
-        return constant
-    return xp.asarray(constant, dtype=array.dtype, device=array.device)
 
 
 def _choice(key: str, value: str, known: Mapping[str, Any]) -> None:

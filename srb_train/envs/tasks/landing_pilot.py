@@ -25,8 +25,8 @@ def scripted(env: Batch) -> np.ndarray:
     newtons = mass * (wanted * thrust_axis).sum(0)
     throttle = np.clip(newtons / state["main_thrust"], 0.0, 1.0)
     x, y, _ = np.einsum("jin,jn->in", _matrix(state), wanted / np.sqrt((wanted**2).sum(0)))
-    roll, pitch = turned.up_y - y, x - turned.up_x
-    turns = _turns(task.control, state, turned, (roll, pitch))
+    angles = np.stack([turned.up_y - y, x - turned.up_x])
+    turns = _turns(task.control, state, turned, angles)
     return np.clip(np.stack([2.0 * throttle - 1.0, *turns], -1), -1.0, 1.0).astype(np.float32)
 
 
@@ -53,15 +53,14 @@ def _turns(
     control: str,
     state: dict[str, np.ndarray],
     turned: lander.Axes,
-    angles: tuple[np.ndarray, np.ndarray],
+    angles: np.ndarray,
 ) -> list[np.ndarray]:
-    """Return the last three commands of an action for wanted roll and pitch angles in rad."""
-    roll, pitch = angles
+    """Return the last three commands of an action for wanted roll and pitch, (2, N) rad."""
+    still = 0.0 * angles[0]
     if control == "attitude":
-        return [roll / lander_controls.TILT_COMMAND, pitch / lander_controls.TILT_COMMAND, 0 * roll]
-    rates = (*lander_controls.attitude_rates(np, roll, pitch, turned), 0 * roll)
+        return [*(angles / lander_controls.TILT_COMMAND), still]
+    rates = np.stack([*lander_controls.attitude_rates(np, angles, turned), still])
     if control == "rates":
-        return [rate / lander_controls.RATE_LIMIT for rate in rates]
+        return list(rates / lander_controls.RATE_LIMIT)
     torques = lander_controls.rate_torques(np, rates, state)
-    pairs = zip(torques, lander.TORQUE_LIMITS, strict=True)
-    return [torque / limit for torque, limit in pairs]
+    return [torque / limit for torque, limit in zip(torques, lander.TORQUE_LIMITS, strict=True)]

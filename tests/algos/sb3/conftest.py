@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -125,25 +126,11 @@ class Forgetful(Slider):
         return None
 
 
-def _hydra_preset(label: str, **changes: Any) -> dict[str, Any]:
-    """Return the settings of a label's preset with some changed, by dotted key."""
-    selected = config.Selected(name="cartpole", preset="cartpole")
-    typed = [f"agent.{key}={text(value)}" for key, value in changes.items()]
-    composed = config.compose(label, selected, typed, config_dir=None, unions=PLATE.unions)
-    return dict(composed.agent)
-
-
-def text(value: Any) -> str:
-    """Write a value the way it is typed on a command line."""
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value).replace("'", "")
-
-
-def preset(label):
-    import sys; sys.path.insert(0, "/tmp/w/sb3")
-    import presets
-    return presets.load(label)
+@cache
+def preset(label: str) -> dict[str, Any]:
+    """Return the settings of a label's preset."""
+    task = config.Selected(name="gymnasium/Any-v0", preset="gymnasium", id="Any-v0")
+    return dict(config.compose(label, task, [], config_dir=None, unions=PLATE.unions).agent)
 
 
 SMALL = {
@@ -161,19 +148,26 @@ SMALL = {
 }
 
 
+def changed(label: str, num_envs: int = 4, **changes: Any) -> dict[str, Any]:
+    """Return a preset with values changed by dotted key, settled for a number of rows."""
+    agent = preset(label)
+    agent = {**agent, "policy_kwargs": dict(agent["policy_kwargs"])}
+    for key, value in changes.items():
+        section, _, name = key.rpartition(".")
+        place = agent[section] if section else agent
+        assert name in place, f"{label} has no {key}"
+        place[name] = value
+    return PLATE.settle(label, agent, num_envs)
+
+
 def small(label: str, **changes: Any) -> dict[str, Any]:
     """Return a preset cut to toy size, changed and settled for four rows."""
     agent = preset(label)
-    off_policy = "train_freq" in agent
-    for key, value in {**SMALL, **changes}.items():
-        place, name = agent, key
-        if key.startswith("policy_kwargs."):
-            agent["policy_kwargs"] = place = dict(agent["policy_kwargs"])
-            name = key.removeprefix("policy_kwargs.")
-        forced = key in changes or not (key == "n_steps" and off_policy)
-        if name in place and forced:
-            place[name] = value
-    return PLATE.settle(label, agent, 4)
+    known = {*agent, *(f"policy_kwargs.{name}" for name in agent["policy_kwargs"])}
+    size = {key: value for key, value in SMALL.items() if key in known}
+    if "train_freq" in agent:
+        size["n_steps"] = 1
+    return changed(label, **{**size, **changes})
 
 
 @dataclass
@@ -228,10 +222,10 @@ class Bench:
 
 def scramble() -> None:
     """Leave the process's generators where no run would find them."""
-    for seed in (random.SystemRandom().randrange(2**31),):
-        random.seed(seed)
-        np.random.seed(seed)
-        torch.manual_seed(seed)
+    seed = random.SystemRandom().randrange(2**31)
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Failures from public reports, tried on the whole product through its command line."""
