@@ -6,9 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-ONE_THREAD = {
-    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-}
+ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 
 
 def wall(command: Sequence[str], **more: str) -> float:
@@ -28,7 +26,9 @@ def wall(command: Sequence[str], **more: str) -> float:
     return taken
 
 
-def in_turn(commands: Mapping[str, Sequence[str]], runs: int, **more: str) -> dict[str, list[float]]:
+def in_turn(
+    commands: Mapping[str, Sequence[str]], runs: int, **more: str
+) -> dict[str, list[float]]:
     """Time several commands A B C A B C …, so that a machine that drifts drifts for all."""
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(runs):

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from srb_train import generators, registry
-from srb_train.contracts import Array, MetricsSink, Save
-from srb_train.errors import IntegrityError, StopTraining
+from srb_train.contracts import Array, BatchedEnv, MetricsSink, Save
+from srb_train.errors import IntegrityError, StopTraining, UnsupportedError
 from srb_train.perf import StepRates
 from srb_train.runs import files, layout, metrics
 from srb_train.runs.checkpoint import Checkpoints
@@ -38,6 +38,8 @@ class Desk:
     sinks: Sequence[MetricsSink]
     facts: Mapping[str, Any]
     """What every checkpoint's manifest says besides its files."""
+    met: Callable[[BatchedEnv], None]
+    """Takes note of what the environment turned out to be."""
     rates: StepRates | None
     """Step timings, when `--perf` asks for them."""
     say: Callable[[str], None]
@@ -76,6 +78,7 @@ class Context:
         """Build the tracked environment: reset from the seed, or put back where it stood."""
         spec = self.spec
         inner = registry.make_env(spec.env, spec.num_envs, spec.env_params)
+        self._desk.met(inner)
         env = TrackedEnv(inner, on_step=self._advance, overdue=self._overdue)
         env.guard = spec.nan_guard
         self._env = env
@@ -83,6 +86,8 @@ class Context:
             env.reset(spec.seed)
         else:
             self._restore_env(env, self._state)
+        if spec.video and env.render() is None:
+            raise UnsupportedError(f"--video: {spec.env} draws no pictures; leave it out")
         return env
 
     def write(self, step: int, values: Mapping[str, float]) -> None:

@@ -24,6 +24,7 @@ class StepRates:
         self._num_envs = num_envs
         self._clock = clock
         self._last: float | None = None
+        self._first_at: float | None = None
         self._bins = [0] * _BINS
         self._count = 0
         self._seconds = 0.0
@@ -33,7 +34,9 @@ class StepRates:
     def tick(self) -> None:
         """Take note that a step of all copies has just ended."""
         now = self._clock()
-        if self._last is not None:
+        if self._last is None:
+            self._first_at = time.time()
+        else:
             self._add(now - self._last)
         self._last = now
 
@@ -64,6 +67,7 @@ class StepRates:
             "intervals": self._count,
             "transitions": self._count * self._num_envs,
             "seconds": self._seconds,
+            "first_step_at": self._first_at,
             "steps_per_second": self._rate(self._seconds / self._count) if measured else None,
             # Nine of ten steps are at least as fast as the rate named p90.
             "steps_per_second_percentiles": {

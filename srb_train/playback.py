@@ -17,6 +17,7 @@ from srb_train.runs.store import Run
 from srb_train.spec import RunSpec
 from srb_train.stop import Stop
 
+
 def main(request_file: str) -> int:
     """Play one request; returns the process's exit code."""
     stop = Stop()
@@ -30,8 +31,8 @@ def main(request_file: str) -> int:
     return 0
 
 
-def film(run: Run, path: Path, stop: Stop) -> Path:
-    """Record one episode of a run's newest checkpoint in an environment of its own."""
+def film(run: Run, path: Path, stop: Stop) -> Path | None:
+    """Record one episode of a run's newest checkpoint; returns None when stopped on the way."""
     checkpoint = run.checkpoints().latest()
     if checkpoint is None:
         raise IntegrityError(f"{run.path}: there is no checkpoint to make a video of")

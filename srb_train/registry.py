@@ -15,7 +15,6 @@ from srb_train.contracts import Backend, BatchedEnv, Family, Label, Machine
 from srb_train.errors import MissingDependency, UsageError
 
 DISTRIBUTION = "srb-train"
-REFERENCE = "env:"
 
 
 def _plates(package: Any, group: str) -> Iterator[Any]:
@@ -93,9 +92,9 @@ def resolved(key: str, value: Any) -> Any:
     """Return a setting with the `env:NAME` references of secret-named keys filled in."""
     if isinstance(value, Mapping):
         return {inner: resolved(inner, part) for inner, part in value.items()}
-    if not (isinstance(value, str) and value.startswith(REFERENCE) and redact.is_secret_key(key)):
+    name = redact.reference(value) if redact.is_secret_key(key) else None
+    if name is None:
         return value
-    name = value.removeprefix(REFERENCE)
     if name not in os.environ:
         raise UsageError(f"env.{key}={value}: there is no environment variable {name}")
     return os.environ[name]
@@ -134,8 +133,6 @@ def make_env(env: str, num_envs: int, params: Mapping[str, Any]) -> BatchedEnv:
     """
     backend, name = backend_of(env)
     require(backend)
-    rest = {
-        key: resolved(key, value) for key, value in params.items() if key not in ("name", "id")
-    }
+    rest = {key: resolved(key, value) for key, value in params.items() if key not in ("name", "id")}
     built = importlib.import_module(backend.machine).make(name, num_envs, rest)
     return cast(BatchedEnv, built)

@@ -96,9 +96,7 @@ def _start(run: Run, order: Path, environ: Mapping[str, str]) -> subprocess.Pope
     )
 
 
-def _pump(
-    stream: IO[bytes], log: BoundedLog, display: Display, also: frozenset[str]
-) -> None:
+def _pump(stream: IO[bytes], log: BoundedLog, display: Display, also: frozenset[str]) -> None:
     """Move the worker's lines through redaction into the log and the display."""
     while line := stream.readline(LINE_BYTES):
         text = redact.text(line.decode("utf-8", "replace").rstrip("\r\n"), also)

@@ -16,7 +16,7 @@ import numpy as np
 
 from srb_train import generators, playback, registry
 from srb_train.context import Context, Desk
-from srb_train.contracts import Family, Label, MetricsSink
+from srb_train.contracts import BatchedEnv, Family, Label, MetricsSink
 from srb_train.errors import Interrupted, SrbError, TrainingFailed
 from srb_train.perf import StepRates
 from srb_train.runs import files, layout, lifecycle
@@ -92,6 +92,7 @@ def _context(
         stop=stop,
         sinks=_sinks(run, resume),
         facts=_checkpoint_facts(spec, family, label),
+        met=lambda env: lifecycle.describe_env(run, spec.env_params, _env_facts(env)),
         rates=StepRates(spec.num_envs) if spec.perf else None,
         say=_say,
     )
@@ -127,6 +128,17 @@ def _checkpoint_facts(spec: RunSpec, family: Family, label: Label) -> dict[str, 
     }
 
 
+def _env_facts(env: BatchedEnv) -> dict[str, Any]:
+    return {
+        "num_envs": env.num_envs,
+        "max_episode_steps": env.max_episode_steps,
+        "observation_space": str(env.observation_space),
+        "action_space": str(env.action_space),
+        "array": env.array,
+        "device": env.device,
+    }
+
+
 def _version(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)
@@ -148,7 +160,8 @@ def _loop(run: Run, context: Context, stop: Stop) -> None:
         _say(context.rates.as_text())
     if spec.video and not stop.requested:
         path = run.path / layout.VIDEOS / f"{context.step}.mp4"
-        _say(f"video: {playback.film(run, path, stop)}")
+        film = playback.film(run, path, stop)
+        _say(f"video: {film or 'given up: a stop was asked for'}")
 
 
 def _dumped(run: Run, context: Context, error: NonFinite) -> TrainingFailed:

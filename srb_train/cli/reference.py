@@ -108,6 +108,39 @@ TASK = {
     "simulator_options": "simulator-only options that it takes",
 }
 
+EVALUATION = {
+    "algo": "label, or `zero`, or `rand`",
+    "env": "task",
+    "run": "the checkpoint's run; only of a checkpoint",
+    "checkpoint": "its folder; only of a checkpoint",
+    "step": f"{STEPS}, trained; only of a checkpoint",
+    "episodes_requested": "how many episodes were asked for",
+    "episodes_completed": "how many were counted: every copy plays an equal share",
+    "complete": "whether these are the same",
+    "stop_reason": "`completed`, `step_budget` or `stopped`",
+    "num_envs": "copies of the task",
+    "seed": "seed of the first copy; the others count up",
+    "steps": "steps that every copy made",
+    "max_steps": "steps that it would have made at most",
+    "episode_sampling": "`per_env_quota`",
+    "mean_return": "null if a return is not finite",
+    "std_return": "standard deviation of the sample",
+    "return_interval": "where the mean lies (95 %, Student's t)",
+    "min_return": "the lowest",
+    "max_return": "the highest",
+    "non_finite_returns": "how many returns were not finite",
+    "mean_length": "steps of an episode",
+    "std_length": "standard deviation of the sample",
+    "success_rate": "0 to 1; null for tasks without success",
+    "success_interval": "where the rate lies (95 %, Wilson)",
+    "successes": "episodes",
+    "failures": "episodes",
+    "intervals": "how the intervals were made",
+    "episodes": "of each: `row`, `return`, `length`, `end`, `success`",
+    "path": "the file that holds all this",
+    "video": "the film; only with `--video`",
+}
+
 FINDING = {
     "name": "what was looked at",
     "state": "`ok`, `warn` or `fail`",
@@ -118,6 +151,7 @@ FINDING = {
 SHAPES: dict[str, tuple[str, dict[str, str]]] = {
     "srb ls": ("`{algos: [label], envs: [task]}`, of which a label is", LABEL),
     "srb ls envs": ("A task is", TASK),
+    "srb agent eval": ("Also of `srb agent zero` and `rand`, and in eval.json", EVALUATION),
     "srb run list": ("`{logdir, runs: [row], warnings: [text]}`, newest first; a row is", ROW),
     "srb run show": ("A row of `srb run list`, and", DETAILS),
     "srb run checkpoints": ("`{run, path, checkpoints, warnings}`; a checkpoint is", CHECKPOINT),

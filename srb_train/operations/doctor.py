@@ -9,7 +9,6 @@ import locale
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,7 +21,7 @@ import psutil
 
 import srb_train
 from srb_train import registry
-from srb_train.runs import disk, layout
+from srb_train.runs import disk, layout, provenance
 
 State = Literal["ok", "warn", "fail"]
 
@@ -30,7 +29,6 @@ OLDEST_PYTHON = (3, 11)
 LITTLE_DISK = 2 * 10**9
 NO_DISK = 100 * 10**6
 LITTLE_MEMORY = 10**9
-GPU_SECONDS = 10.0
 _BLAS_THREADS = "OMP_NUM_THREADS"
 _HEADLESS_GL = ("egl", "osmesa")
 
@@ -54,12 +52,13 @@ def doctor(logdir: Path | None = None, environ: Mapping[str, str] = os.environ) 
 
 
 def _findings(root: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    facts = provenance.collect(Path(srb_train.__file__).parents[1], environ)
     yield _python()
-    yield Finding(name="srb-train", state="ok", value=srb_train.__version__)
+    yield _source(facts["srb"])
     yield from _families()
     yield _processors(environ)
     yield _memory()
-    yield _gpu()
+    yield _gpu(facts["system"])
     yield _log_root(root)
     yield _disk(root)
     yield _clock()
@@ -88,7 +87,7 @@ def _families() -> Iterator[Finding]:
     for kind, plates in (("family", registry.families()), ("tasks", registry.backends())):
         for name, plate in plates.items():
             missing = registry.missing(plate)
-            versions = ", ".join(f"{module} {_version(module)}" for module in plate.requires)
+            versions = ", ".join(f"{name} {_version(name)}".strip() for name in plate.requires)
             value = f"not installed: {', '.join(missing)}" if missing else versions or "built in"
             advice = registry.pip_line(plate)
             yield _judged(f"{kind} {name}", not missing, value, advice)
@@ -147,27 +146,23 @@ def _gigabytes(amount: int) -> str:
     return f"{amount / 1e9:.1f} GB"
 
 
-def _gpu() -> Finding:
-    """Ask the driver's own tool; a machine without one trains on its processors."""
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return Finding(name="gpu", state="ok", value="none (nvidia-smi not found): cpu is used")
-    try:
-        asked = subprocess.run(
-            [tool, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"],
-            capture_output=True,
-            text=True,
-            timeout=GPU_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return _judged("gpu", False, "nvidia-smi does not answer", "the driver hangs: restart it")
-    value = "; ".join(asked.stdout.split("\n")).strip("; ") or asked.stderr.strip()
-    if asked.returncode:
-        return _judged("gpu", False, value[:200], "reinstall the driver, or use --device cpu")
+def _gpu(system: Mapping[str, Any]) -> Finding:
+    """Judge what the driver told; a machine without one trains on its processors."""
+    devices = ", ".join(str(device["name"]) for device in system["gpu_devices"])
+    if not devices:
+        silent = shutil.which("nvidia-smi") is not None
+        value = "nvidia-smi does not answer" if silent else "none: cpu is used"
+        return _judged("gpu", not silent, value, "reinstall the driver, or use --device cpu")
     blind = _version("torch").endswith("+cpu")
-    advice = "this torch is built for cpu only: install its CUDA build to use the gpu"
-    return _judged("gpu", not blind, value[:200], advice)
+    value = f"{devices}, driver {system['driver']}"
+    return _judged("gpu", not blind, value, "this torch is for cpu only: install its CUDA build")
+
+
+def _source(source: Mapping[str, Any]) -> Finding:
+    commit = source["git_commit"]
+    changes = " with uncommitted changes" if source["git_dirty"] else ""
+    where = f"commit {commit}{changes}" if commit else "not a checkout"
+    return Finding(name="srb-train", state="ok", value=f"{srb_train.__version__}, {where}")
 
 
 def _log_root(root: Path) -> Finding:

@@ -12,7 +12,7 @@ from srb_train.errors import IntegrityError, SrbError, UsageError
 from srb_train.operations.requests import EvalRequest
 from srb_train.playback_request import PlayRequest
 from srb_train.runs import files, layout
-from srb_train.runs.checkpoint import Checkpoint
+from srb_train.runs.checkpoint import MANIFEST, Checkpoint
 from srb_train.runs.store import Run, RunStore
 from srb_train.spec import RunSpec
 
@@ -151,8 +151,8 @@ def _at_path(path: Path) -> tuple[Run | None, Checkpoint]:
     if (path / layout.RUN).exists():
         run = Run(path)
         return run, _newest(run)
-    if not ((path / layout.MANIFEST).exists() or (path.parent / layout.MANIFEST).exists()):
-        raise IntegrityError(f"--model {path}: there is no checkpoint (a folder with {layout.MANIFEST})")
+    if not ((path / MANIFEST).exists() or (path.parent / MANIFEST).exists()):
+        raise IntegrityError(f"--model {path}: there is no checkpoint (a folder with {MANIFEST})")
     checkpoint = Checkpoint.at_path(path)
     checkpoint.open()
     home = checkpoint.path.parent.parent

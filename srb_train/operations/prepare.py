@@ -173,7 +173,11 @@ def _spec(
         run["steps"] = start.checkpoint.step + request.additional
     num_envs = env.pop("num_envs")
     return RunSpec(
-        **{**run, "checkpoint_every": run["checkpoint_every"] or 0, "log_every": run["log_every"] or 0},
+        **{
+            **run,
+            "checkpoint_every": run["checkpoint_every"] or 0,
+            "log_every": run["log_every"] or 0,
+        },
         algo=algo,
         env=request.env,
         num_envs=num_envs,
@@ -206,7 +210,7 @@ def _smoke(spec: RunSpec, family: Family) -> RunSpec:
     num_envs = min(spec.num_envs, SMOKE_ENVS)
     settled = family.settle(spec.algo, agent, num_envs)
     rollout = family.rollout(spec.algo, settled, num_envs)
-    steps = max(SMOKE_ROLLOUTS * rollout, int(agent.get("learning_starts", 0)) * 2)
+    steps = max(SMOKE_ROLLOUTS * rollout, 2 * (agent.get("learning_starts") or 0))
     return replace(spec, num_envs=num_envs, agent_params=agent, steps=min(steps, spec.steps))
 
 

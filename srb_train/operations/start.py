@@ -8,7 +8,7 @@ from srb_train.contracts import Family
 from srb_train.errors import IntegrityError, UsageError
 from srb_train.operations.requests import TrainRequest
 from srb_train.runs import files, layout
-from srb_train.runs.checkpoint import Checkpoint
+from srb_train.runs.checkpoint import MANIFEST, Checkpoint
 from srb_train.runs.store import Run, RunStore
 from srb_train.spec import RunSpec
 
@@ -49,7 +49,9 @@ def _newest_run(env: str, algo: str, store: RunStore) -> Start:
     checkpoints = run.checkpoints()
     newest = checkpoints.latest()
     if newest is None:
-        raise IntegrityError(f"{run.path}: no complete checkpoint; {'; '.join(checkpoints.warnings)}")
+        raise IntegrityError(
+            f"{run.path}: no complete checkpoint; {'; '.join(checkpoints.warnings)}"
+        )
     return Start(
         rule="newest run with a complete checkpoint, its highest step",
         run=run,
@@ -81,7 +83,7 @@ def _existing(path: Path, family: Family) -> Path:
 
 
 def _inside_checkpoint(path: Path) -> bool:
-    return (path / layout.MANIFEST).exists() or (path.parent / layout.MANIFEST).exists()
+    return (path / MANIFEST).exists() or (path.parent / MANIFEST).exists()
 
 
 def _from_checkpoint(checkpoint: Checkpoint, algo: str) -> Start:
@@ -89,7 +91,9 @@ def _from_checkpoint(checkpoint: Checkpoint, algo: str) -> Start:
     checkpoint.open()
     spec = RunSpec.from_dict(files.read_json(checkpoint.path / layout.SPEC))
     if spec.algo != algo:
-        raise UsageError(f"{checkpoint.path} is of {spec.algo}, not of {algo}: pass --algo {spec.algo}")
+        raise UsageError(
+            f"{checkpoint.path} is of {spec.algo}, not of {algo}: pass --algo {spec.algo}"
+        )
     home = checkpoint.path.parent
     is_home = home.name == layout.CHECKPOINTS and (home.parent / layout.RUN).exists()
     if is_home:

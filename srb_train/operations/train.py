@@ -61,9 +61,7 @@ def _create(plan: Plan, environ: Mapping[str, str]) -> Run:
     """Reserve a folder and write everything that is known before training."""
     known = provenance.collect(Path(srb_train.__file__).resolve().parents[1], environ)
     order = _order(plan, environ)
-    params = {
-        section: plan.settings.as_yaml(section) for section in ("run", "env", "agent")
-    }
+    params = {section: plan.settings.as_yaml(section) for section in ("run", "env", "agent")}
     return RunStore(plan.root).create(
         plan.spec, _facts(plan, order, known), _metadata(plan, order, known), params
     )

@@ -24,7 +24,7 @@ def place_order(run: Run, order: Mapping[str, Any]) -> Path:
     return path
 
 
-def begin(run: Run, order: Mapping[str, Any], from_step: int, grade: str) -> None:
+def begin(run: Run, order: Mapping[str, Any], from_step: int, grade: str | None) -> None:
     """Let the order's spec stand, and open its segment in the name of this process."""
     spec = RunSpec.from_dict(order["spec"])
     files.write_json(run.path / layout.SPEC, spec.as_dict())
@@ -57,6 +57,13 @@ def begin(run: Run, order: Mapping[str, Any], from_step: int, grade: str) -> Non
         )
 
     run.change(opened)
+
+
+def describe_env(run: Run, params: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+    """Add to metadata.json what is known only once the environment stands."""
+    path = run.path / layout.METADATA
+    metadata = files.read_json(path)
+    files.write_json(path, {**metadata, "environment": {**facts, "params": dict(params)}})
 
 
 def finish(run: Run, how: str, **facts: Any) -> None:

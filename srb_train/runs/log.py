@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Self
 
-
 HEAD_BYTES = 8 * 2**20
 TAIL_BYTES = 8 * 2**20
 
@@ -55,5 +54,3 @@ class BoundedLog:
     def __exit__(self, *exc: object) -> None:
         """Close the file."""
         self._file.close()
-
-

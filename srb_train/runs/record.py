@@ -120,6 +120,9 @@ def patch(record: Record, **changes: Any) -> Record:
         raise UsageError(f"{layout.RUN} has no field {', '.join(unknown)}")
     if changes.get("status", "reserved") not in LIVE + FINAL:
         raise UsageError(f"status={changes['status']!r} is none of {', '.join(LIVE + FINAL)}")
+    wrong = _misfits(changes)
+    if wrong:
+        raise UsageError(f"{layout.RUN}: {wrong[0]}={changes[wrong[0]]!r} is of the wrong type")
     if "metrics" in changes:
         finite = {tag: _finite(value) for tag, value in changes["metrics"].items()}
         changes = {**changes, "metrics": finite}
@@ -207,14 +210,19 @@ def load(path: Path) -> Record:
             f"{path} has schema version {version}; this program reads version {SCHEMA_VERSION}"
         )
     absent = FIELDS.keys() - data.keys()
-    record = {**data, **{name: copy.deepcopy(FIELDS[name]) for name in absent}}
-    damaged = [name for name, kinds in _KINDS.items() if not isinstance(record[name], kinds)]
+    record: Record = {**data, **{name: copy.deepcopy(FIELDS[name]) for name in absent}}
+    damaged = _misfits(record)
     if damaged:
         raise IntegrityError(f"{path} is damaged: {', '.join(damaged)} cannot be so")
     return record
 
 
-_KINDS: Mapping[str, type | tuple[type, ...]] = {
+def _misfits(fields: Mapping[str, Any]) -> list[str]:
+    """Return the fields whose values nobody could work with."""
+    return [name for name, kind in _KINDS.items() if not isinstance(fields.get(name, kind()), kind)]
+
+
+_KINDS: Mapping[str, type] = {
     "run_id": str,
     "sequence": int,
     "created_at": str,

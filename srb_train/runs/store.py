@@ -123,6 +123,8 @@ class Run:
                     f"{self.path} is being trained by {_holder(file.read())}; "
                     "wait for it, or stop it"
                 ) from error
+            # A forked copy of an environment would hold the claim beyond the death of its parent.
+            os.register_at_fork(after_in_child=file.close)
             _sign(file)
             files.sweep(self.path)
             try:

@@ -22,7 +22,9 @@ def test_s08_the_normaliser_travels_with_the_checkpoint(srb, logs):
     (count,) = [name for name in before if name.startswith("obs") and name.endswith("count")]
     assert before[count] >= 1024
     assert after[count] == pytest.approx(before[count] + 1024, abs=8)
-    evaluated = srb("agent", "eval", *PPO, "--logdir", logs, "--episodes", "4", "--json", check=True)
+    evaluated = srb(
+        "agent", "eval", *PPO, "--logdir", logs, "--episodes", "4", "--json", check=True
+    )
     assert json.loads(evaluated.stdout)["episodes_completed"] == 4
 
 

@@ -12,7 +12,9 @@ PPO = ("--algo", "sb3_ppo", "--env", "cartpole")
 
 def test_s03_short_scientific_notation_is_a_number(srb, logs, tmp_path):
     (tmp_path / "mine" / "agent").mkdir(parents=True)
-    (tmp_path / "mine" / "agent" / "sb3_ppo.yaml").write_text("learning_rate: 1e-4\nent_coef: 5e-3\n")
+    (tmp_path / "mine" / "agent" / "sb3_ppo.yaml").write_text(
+        "learning_rate: 1e-4\nent_coef: 5e-3\n"
+    )
     srb(
         "agent", "train", *PPO, "--config-dir", "mine", "env.num_envs=4", "agent.n_steps=32",
         "run.steps=500", "--logdir", logs, check=True,

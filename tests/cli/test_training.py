@@ -3,8 +3,13 @@
 import json
 import shutil
 import signal
+import subprocess
+import sys
 
 import pytest
+
+from srb_train.cli import main, reference
+from tests.conftest import environment
 
 TASK = ("--algo", "toy_cem", "--env", "gymnasium/CartPole-v1")
 TOY = ("env.num_envs=4", "agent.horizon=25")
@@ -12,18 +17,55 @@ TOY = ("env.num_envs=4", "agent.horizon=25")
 
 
 @pytest.fixture
-def train(srb, tmp_path):
-    """Train the toy label in a log root of its own."""
-    return lambda *words: srb("agent", "train", *TASK, "--logdir", tmp_path / "logs", *words)
+def root(tmp_path):
+    """A log root of our own."""
+    return tmp_path / "logs"
 
 
 @pytest.fixture
-def only_run(tmp_path):
-    def find():
-        (found,) = (tmp_path / "logs" / "gymnasium" / "CartPole-v1" / "toy_cem").iterdir()
-        return found
+def train(srb, root):
+    """Train the toy label there."""
+    return lambda *words: srb("agent", "train", *TASK, "--logdir", root, *words)
 
-    return find
+
+@pytest.fixture
+def plan(root, capsys):
+    """Ask for a plan there; returns its text."""
+
+    def ask(*words):
+        code = main(["agent", "train", *TASK, "--logdir", str(root), "--dry-run", *words])
+        out, said = capsys.readouterr()
+        assert (code, said) == (0, "")
+        return out
+
+    return ask
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A log root with one run of 300 steps, and what the command that made it said."""
+    folder = tmp_path_factory.mktemp("trained")
+    words = ("agent", "train", *TASK, *TOY, "run.steps=300", "--logdir", folder / "logs")
+    done = subprocess.run(
+        [sys.executable, "-m", "srb_train", *map(str, words)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return folder / "logs", done
+
+
+@pytest.fixture
+def run(trained, root):
+    """A copy of that run in our own log root."""
+    shutil.copytree(trained[0], root)
+    return only_run(root)
+
+
+def only_run(root):
+    (found,) = (root / "gymnasium" / "CartPole-v1" / "toy_cem").iterdir()
+    return found
 
 
 def record(run):
@@ -35,76 +77,72 @@ def steps(run):
     return [json.loads(line)["step"] for line in lines if "episode/count" in line]
 
 
-def test_a_run_is_trained_shown_and_evaluated(train, only_run, srb):
-    done = train(*TOY, "run.steps=1e3", "--hide_ui")
-    run = only_run()
+def test_a_training_ends_with_a_summary_that_says_what_to_do_next(trained):
+    logs, done = trained
+    run = only_run(logs)
     assert (done.returncode, done.stderr) == (0, "")
-    for said in ("completed", str(run), "step 1,000 of 1,000 (100%)", "srb agent eval --model"):
+    first, *_ = done.stdout.splitlines()
+    assert first == f"toy_cem on gymnasium/CartPole-v1: {run}"
+    for said in (
+        "completed",
+        "step 300 of 300 (100%)",
+        f"srb agent eval --model {run}/ckpt/300",
+        f"--model {run}/ckpt/300 --additional 300",
+    ):
         assert said in done.stdout
-    assert "completed" in srb("run", "show", run, check=True).stdout
-    evaluated = srb("agent", "eval", "--model", run, "--episodes", 5, "--json", check=True)
-    found = json.loads(evaluated.stdout)
-    assert (found["episodes_completed"], found["step"]) == (5, 1000)
-    assert found["episodes_completed"] == len(found["episodes"])
 
 
-def test_the_lines_to_paste_work(train, only_run, srb):
-    train(*TOY, "run.steps=300")
-    shown = json.loads(srb("run", "show", only_run(), "--json", check=True).stdout)
+def test_the_lines_to_paste_work(run, srb):
+    shown = json.loads(srb("run", "show", run, "--json", check=True).stdout)
     evaluate, go_on = (shown["commands"][name].split()[1:] for name in ("evaluate", "continue"))
-    srb(*evaluate, "--episodes", 2, check=True)
+    evaluated = srb(*evaluate, "--episodes", 5, "--json", check=True)
+    found = json.loads(evaluated.stdout)
+    assert (found["episodes_completed"], len(found["episodes"]), found["step"]) == (5, 5, 300)
+    assert set(found) == set(reference.EVALUATION) - {"video"}
     srb(*go_on, check=True)
-    assert record(only_run())["step"] == 600
+    assert record(run)["step"] == 600
 
 
-def test_a_budget_is_a_total_and_more_is_additional(train, only_run):
-    train(*TOY, "run.steps=2000")
-    again = train("run.steps=2000", "--continue_training")
+def test_a_budget_is_a_total_and_more_is_additional(run, train):
+    again = train("run.steps=300", "--continue_training")
     assert again.returncode == 0
-    assert "the budget of 2,000 is reached" in again.stdout
-    assert len(record(only_run())["segments"]) == 1
-    for words in (("run.steps=3000",), ("--additional", "1000")):
-        before = record(only_run())["step"]
-        assert train("--continue", *words).returncode == 0
-        assert record(only_run())["step"] == before + 1000
-    axis = steps(only_run())
+    assert "the budget of 300 is reached" in again.stdout
+    assert len(record(run)["segments"]) == 1
+    train("--continue", "run.steps=500")
+    assert record(run)["step"] == 500
+    train("--continue", "--additional", "2e2")
+    assert record(run)["step"] == 700
+    axis = steps(run)
     assert axis == sorted(set(axis))
-    assert axis[-1] == 4000
+    assert axis[-1] == 700
 
 
-def test_the_highest_step_is_chosen_by_number_and_the_rule_is_told(train, only_run):
-    train(*TOY, "run.steps=200")
-    folder = only_run() / "ckpt"
+def test_the_highest_step_is_chosen_by_number_and_the_rule_is_told(run, plan):
     for step in (2_048_000, 1_024_000_000):
-        copy = folder / str(step)
-        shutil.copytree(folder / "200", copy)
+        copy = run / "ckpt" / str(step)
+        shutil.copytree(run / "ckpt" / "300", copy)
         manifest = json.loads((copy / "manifest.json").read_text())
         (copy / "manifest.json").write_text(json.dumps({**manifest, "step": step}))
-    done = train("--continue_training", "run.steps=2e9", "--dry-run")
-    assert done.returncode == 0, done.stderr
-    assert f"step 1,024,000,000: {folder}/1024000000" in done.stdout
-    assert "its highest step" in done.stdout
+    text = plan("--continue_training", "run.steps=2e9")
+    assert f"step 1,024,000,000: {run}/ckpt/1024000000" in text
+    assert "its highest step" in text
 
 
-def test_a_path_with_equals_signs_needs_no_quoting(train, only_run, tmp_path):
-    train(*TOY, "run.steps=200")
-    shutil.copytree(only_run() / "ckpt" / "200", tmp_path / "my-epoch=3-step=900.zip")
-    done = train("--model", "my-epoch=3-step=900.zip", "run.steps=400", "--dry-run")
-    assert done.returncode == 0, done.stderr
-    assert "my-epoch=3-step=900.zip" in done.stdout
+def test_a_path_with_equals_signs_needs_no_quoting(run, plan, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(run / "ckpt" / "300", "my-epoch=3-step=900.zip")
+    assert "my-epoch=3-step=900.zip" in plan("--model", "my-epoch=3-step=900.zip", "run.steps=400")
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_signal_saves_and_leaves_by_its_number(start_srb, only_run, tmp_path, name, code):
-    child = start_srb(
-        "agent", "train", *TASK, *TOY, "run.steps=1e9", "--logdir", tmp_path / "logs"
-    )
-    for line in child.stdout:
-        if line.startswith("step "):
-            break
+def test_a_signal_saves_and_leaves_by_its_number(start_srb, root, name, code):
+    words = ("agent", "train", *TASK, *TOY, "run.steps=2e5", "--logdir", root)
+    child = start_srb(*words)
+    next(line for line in child.stdout if line.startswith("step "))
     child.send_signal(signal.Signals[name])
-    said = child.communicate()[0]
-    found = record(only_run())
+    said = child.stdout.read()
+    child.wait()
+    found = record(only_run(root))
     assert child.returncode == code, said
     assert "Traceback" not in said
     assert "go on" in said
@@ -112,13 +150,24 @@ def test_a_signal_saves_and_leaves_by_its_number(start_srb, only_run, tmp_path, 
     assert found["checkpoints"]["latest"] == found["step"] > 0
 
 
-def test_a_mistake_leaves_no_run_behind(train, tmp_path):
-    for words in (["agent.horizn=3"], ["agent.elites=99"], ["agent.horizon=much"], ["--continue"]):
-        done = train(*TOY, *words)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert len(done.stderr.splitlines()) <= 15
-        assert "Traceback" not in done.stderr
-    assert not (tmp_path / "logs").exists()
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["agent.horizn=3"], "agent.horizon"),
+        (["agent.elites=99"], "env.num_envs=4"),
+        (["agent.horizon=much"], "agent.horizon"),
+        (["--continue"], "no run to continue"),
+        (["--model", "nowhere"], "nowhere"),
+        (["--additional", "5"], "--additional"),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_one_line_and_leaves_nothing_behind(capsys, root, words, part):
+    assert main(["agent", "train", *TASK, *TOY, "--logdir", str(root), *words]) == 2
+    out, said = capsys.readouterr()
+    assert (out, len(said.splitlines())) == ("", 1)
+    assert part in said
+    assert not root.exists()
 
 
 @pytest.mark.parametrize("who", ["zero", "rand"])
@@ -129,15 +178,17 @@ def test_zero_and_random_actions_play_without_a_run(srb, tmp_path, who):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_evaluating_what_is_not_there_is_an_error(srb, tmp_path):
-    done = srb("agent", "eval", "--model", "nowhere")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert str(tmp_path / "nowhere") in done.stderr
+def test_evaluating_what_is_not_there_is_an_error(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["agent", "eval", "--model", "nowhere"]) == 2
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert str(tmp_path / "nowhere") in said
 
 
-def test_a_log_root_that_cannot_be_written_is_one_line(train, srb, tmp_path):
-    (tmp_path / "logs").write_text("a file")
-    done = train(*TOY, "run.steps=200")
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert "--logdir" in done.stderr
+def test_a_log_root_that_cannot_be_written_is_one_line(capsys, root):
+    root.write_text("a file")
+    assert main(["agent", "train", *TASK, *TOY, "--logdir", str(root)]) == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert "--logdir" in said

@@ -23,7 +23,7 @@ from srb_train.operations import TrainRequest
 from srb_train.operations.train import place
 from srb_train.runs.store import Run
 
-FRAMEWORKS = ["stable_baselines3", "sb3_contrib", "tensorboard", "gymnasium", "numpy"]
+FRAMEWORKS = ["stable_baselines3", "sb3_contrib", "srb_train.worker", "tests.families.bench"]
 TIMEOUT = 120.0
 
 
@@ -85,9 +85,7 @@ class Bench:
         plan = operations.prepare(self.request(*overrides, **more))
         run, order = place(plan, {})
         log = run.path / "train.log"
-        child = forks().Process(
-            target=_work, args=(str(run.path), str(order), str(log), kill_at)
-        )
+        child = forks().Process(target=_work, args=(str(run.path), str(order), str(log), kill_at))
         child.start()
         child.join(TIMEOUT)
         if child.is_alive():
@@ -130,10 +128,13 @@ def _leaves(name: str, tree: Any) -> dict[str, np.ndarray]:
     elif isinstance(tree, list | tuple):
         parts = enumerate(tree)
     elif isinstance(tree, torch.Tensor):
-        return {name: tree.numpy()}
+        return {name: tree.detach().numpy()}
     else:
         return {name: np.array(tree if tree is not None else "none")}
-    return {key: leaf for part, value in parts for key, leaf in _leaves(f"{name}.{part}", value).items()}
+    leaves: dict[str, np.ndarray] = {}
+    for part, value in parts:
+        leaves |= _leaves(f"{name}.{part}", value)
+    return leaves
 
 
 def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:

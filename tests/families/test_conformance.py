@@ -55,7 +55,8 @@ def test_going_on_after_kill_9_gives_the_same_run_bit_for_bit(algo, tmp_path):
     whole = bench(tmp_path / "whole", algo).train()
     cut = bench(tmp_path / "cut", algo)
     killed = cut.train(kill_at=200)
-    assert killed.status().state == "lost"
+    # The server that forked it counts as its supervisor, which has not spoken yet.
+    assert killed.status().state == "stopping"
     reached = killed.checkpoints().latest().step
     assert 0 < reached <= 208
     resumed = cut.train(continue_training=True)

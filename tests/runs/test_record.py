@@ -49,6 +49,8 @@ def test_a_fact_or_a_change_that_nobody_knows_is_refused_by_name(spec, fresh):
         record.new(spec, {"colour": "red"})
     with pytest.raises(UsageError, match="status='done' is none of reserved, starting"):
         record.patch(fresh, status="done")
+    with pytest.raises(UsageError, match=r"run\.json: step=None is of the wrong type"):
+        record.patch(fresh, step=None)
 
 
 def test_a_change_leaves_the_record_it_was_made_from_alone(fresh):

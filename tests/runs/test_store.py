@@ -204,6 +204,34 @@ def test_of_five_that_go_on_in_one_run_exactly_one_wins_and_the_others_name_it(r
         assert json.loads((run.path / layout.CLAIM).read_text())["pid"] == os.getpid()
 
 
+FORKED = """
+import os, sys, time
+from pathlib import Path
+from srb_train.runs.store import Run
+with Run(Path(sys.argv[1])).claim():
+    child = os.fork()
+    if child == 0:
+        while True:
+            time.sleep(60)
+    print(child, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_forked_copy_that_outlives_a_killed_worker_does_not_hold_its_claim(run, python):
+    worker = python(FORKED, run.path)
+    child = int(worker.stdout.readline())
+    try:
+        with pytest.raises(UsageError, match=f"process {worker.pid} on"), run.claim():
+            pass
+        worker.kill()
+        worker.wait()
+        with run.claim():
+            os.kill(child, 0)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
 def test_a_claim_in_a_folder_that_is_gone_is_an_error_in_words(tmp_path):
     nowhere = Run(tmp_path / "gone")
     with pytest.raises(UsageError, match="trained in: No such file"), nowhere.claim():

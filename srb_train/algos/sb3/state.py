@@ -11,6 +11,7 @@ replay.npz       the filled rows of the replay buffer, where it is saved
 """
 
 import json
+import zipfile
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -140,9 +141,9 @@ def restore_normalizer(venv: VecNormalize, folder: Path) -> None:
 def read_arrays(path: Path) -> dict[str, Array]:
     """Read an .npz without executing anything that it holds."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise IntegrityError(f"{path} cannot be read: {error}; use another checkpoint") from error
 
 

@@ -55,9 +55,7 @@ def train(context: TrainContext) -> None:
         _restore(search, context.resume)
 
     def save(folder: Path) -> Mapping[str, Any]:
-        np.savez(
-            folder / _FILE, mean=search.mean, std=search.std, generation=search.generation
-        )
+        np.savez(folder / _FILE, mean=search.mean, std=search.std, generation=search.generation)
         return {"restored": ["search distribution"]}
 
     with context.until_stopped(save):
@@ -90,7 +88,9 @@ def act(weights: np.ndarray, obs: np.ndarray, space: Any) -> np.ndarray:
     flat = obs.reshape(len(obs), -1)
     inputs = np.concatenate([flat, np.ones((len(flat), 1), flat.dtype)], axis=1)
     matrix = weights.reshape(len(weights), inputs.shape[1], -1)
-    scores = np.einsum("ni,nio->no", inputs, np.broadcast_to(matrix, (len(flat), *matrix.shape[1:])))
+    scores = np.einsum(
+        "ni,nio->no", inputs, np.broadcast_to(matrix, (len(flat), *matrix.shape[1:]))
+    )
     if hasattr(space, "n"):
         return scores.argmax(axis=1)
     middle, half = (space.high + space.low) / 2, (space.high - space.low) / 2

@@ -19,7 +19,12 @@ Vector = SyncVectorEnv | AsyncVectorEnv
 
 DEFAULT_FPS = 30
 _VECTORS = {"sync": SyncVectorEnv, "async": AsyncVectorEnv}
-_EXTRAS = {"classic_control": "classic-control", "toy_text": "toy-text", "phys2d": "jax"}
+_EXTRAS = {
+    "classic_control": "classic-control",
+    "phys2d": "jax",
+    "tabular": "jax",
+    "toy_text": "toy-text",
+}
 
 
 def make(name: str, num_envs: int, params: Mapping[str, Any]) -> BatchedEnv:
@@ -108,9 +113,12 @@ class GymnasiumEnv:
         """Draw one row; None where the environment has no picture."""
         if self._vector.render_mode != "rgb_array":
             return None
-        if isinstance(self._vector, SyncVectorEnv):
-            return np.asarray(self._vector.envs[row].render())
-        return np.asarray(self._vector.call("render")[row])
+        try:
+            if isinstance(self._vector, SyncVectorEnv):
+                return np.asarray(self._vector.envs[row].render())
+            return np.asarray(self._vector.call("render")[row])
+        except gymnasium.error.DependencyNotInstalled as error:
+            raise MissingDependency(f"this task cannot be drawn: {error}") from error
 
     def close(self) -> None:
         """Close all rows."""
@@ -175,9 +183,9 @@ def _opened(name: str, spec: EnvSpec, open_it: Any) -> Any:
     try:
         return open_it()
     except (ImportError, gymnasium.error.DependencyNotInstalled) as error:
-        raise MissingDependency(
-            f"gymnasium/{name} needs a package that is not installed: {_pip_line(spec, error)}"
-        ) from error
+        pip = _pip_line(spec, error)
+        lack = f"needs what is not installed: {pip}" if pip else f"cannot be imported: {error}"
+        raise MissingDependency(f"gymnasium/{name} {lack}") from error
     except (TypeError, gymnasium.error.Error) as error:
         if isinstance(error, TypeError) and "argument" not in str(error):
             raise
@@ -186,13 +194,13 @@ def _opened(name: str, spec: EnvSpec, open_it: Any) -> Any:
         ) from error
 
 
-def _pip_line(spec: EnvSpec, error: Exception) -> str:
+def _pip_line(spec: EnvSpec, error: Exception) -> str | None:
     own, _, rest = str(spec.entry_point).partition("gymnasium.envs.")
     if own == "" and rest:
         package = rest.partition(".")[0].partition(":")[0]
         return f'pip install "gymnasium[{_EXTRAS.get(package, package)}]"'
     absent = error.name if isinstance(error, ImportError) else None
-    return f"pip install {absent}" if absent else str(error)
+    return f"pip install {absent}" if absent else None
 
 
 def _facts(info: Mapping[str, Any], ended: np.ndarray) -> dict[str, np.ndarray]:

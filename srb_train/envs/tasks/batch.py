@@ -43,13 +43,25 @@ class Scene(NamedTuple):
 class Task(Protocol):
     """One task: constants and pure functions of arrays; `xp` is numpy, torch or jax.numpy."""
 
-    draws: int
-    """Random numbers that the start of one episode takes."""
-    control_dt: float
-    """Seconds of one control step."""
-    max_episode_steps: int
-    observation_space: spaces.Box
-    action_space: spaces.Space[Any]
+    @property
+    def draws(self) -> int:
+        """Random numbers that the start of one episode takes."""
+
+    @property
+    def control_dt(self) -> float:
+        """Seconds of one control step."""
+
+    @property
+    def max_episode_steps(self) -> int:
+        """Control steps until the episode is cut."""
+
+    @property
+    def observation_space(self) -> spaces.Box:
+        """The space of one row."""
+
+    @property
+    def action_space(self) -> spaces.Box | spaces.Discrete:
+        """The space of one row."""
 
     def begin(self, xp: Any, uniform: Array) -> State:
         """Return the start of N episodes from (draws, N) numbers in [0, 1)."""
@@ -84,6 +96,7 @@ class Batch:
         self.max_episode_steps: int | None = task.max_episode_steps
         self.render_fps = max(1, round(1.0 / task.control_dt))
         self._slots = np.arange(task.draws)
+        self._last: State = {}
         self.reset(0)
 
     def reset(self, seed: int) -> np.ndarray:
@@ -169,11 +182,12 @@ class Batch:
         return np.asarray(self.task.observe(np, state))
 
     def _bounded(self, action: np.ndarray) -> np.ndarray:
-        if isinstance(self.action_space, spaces.Discrete):
+        """Return the action row-last and within the bounds, without touching the caller's."""
+        space = self.action_space
+        if isinstance(space, spaces.Discrete):
             return np.asarray(action).reshape(self.num_envs)
-        box = self.action_space
-        own = np.asarray(action, dtype=np.float32).T
-        return np.clip(own, box.low[:, None], box.high[:, None], order="C")
+        own = np.ascontiguousarray(np.asarray(action, dtype=np.float32).T)
+        return np.minimum(np.maximum(own, space.low[:, None]), space.high[:, None])
 
     def _scene(self, row: int) -> Scene:
         place = np.flatnonzero(self._ended == row)
@@ -188,5 +202,5 @@ class Batch:
     def _forget_scenes(self) -> None:
         self._scenes: dict[int, list[Scene]] = {}
         self._ended = np.empty(0, dtype=np.int64)
-        self._last: State = {}
+        self._last = {}
         self._last_facts = (self._ended, self._ended)

@@ -1,4 +1,4 @@
-"""What the tasks' pictures share: a sharp canvas, lettering, colours and gauges, with Pillow only."""
+"""What the tasks' pictures share: a sharp canvas, lettering, colours and gauges, all by Pillow."""
 
 from collections.abc import Iterable
 from functools import cache

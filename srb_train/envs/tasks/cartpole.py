@@ -13,7 +13,8 @@ import numpy as np
 from gymnasium import spaces
 
 from srb_train.envs.tasks import cartpole_view, settings
-from srb_train.envs.tasks.batch import Array, Outcome, Scene, State
+from srb_train.envs.tasks.arrays import Array
+from srb_train.envs.tasks.batch import Outcome, Scene, State
 
 GRAVITY = 9.8  # m/s^2
 POLE_MASS = 0.1  # kg
@@ -54,7 +55,7 @@ class Cartpole:
         return spaces.Box(-np.inf, np.inf, (5,), np.float32)
 
     @cached_property
-    def action_space(self) -> spaces.Space[Any]:
+    def action_space(self) -> spaces.Box | spaces.Discrete:
         """The force on the cart, 1 being 10 N to the right; or the choice of a side."""
         return spaces.Discrete(2) if self.discrete else spaces.Box(-1.0, 1.0, (1,), np.float32)
 
@@ -70,7 +71,8 @@ class Cartpole:
 
     def advance(self, xp: Any, state: State, action: Array) -> Outcome:
         """Do one Euler step (positions first, as Gymnasium does); each is worth one."""
-        force = FORCE * (action * 2.0 - 1.0 if self.discrete else action[0])
+        right = 0.0 * state["x"] + FORCE
+        force = xp.where(action > 0, right, -right) if self.discrete else FORCE * action[0]
         after = _euler(xp, state, force)
         fallen = (abs(after["x"]) > TRACK) | (abs(after["angle"]) > LEANING)
         facts = {"success": ~fallen, "final_position": after["x"]}
@@ -84,7 +86,8 @@ class Cartpole:
 def scripted(observation: np.ndarray) -> np.ndarray:
     """Return the (N, 1) command of a hand-tuned state feedback, which never lets the pole fall."""
     gains = np.array([0.05, 0.1, 2.0, 0.0, 0.3], dtype=np.float32)
-    return np.clip(observation * gains, -10.0, 10.0).sum(-1, keepdims=True).clip(-1.0, 1.0)
+    command: np.ndarray = (observation * gains).sum(-1, keepdims=True)
+    return command.clip(-1.0, 1.0)
 
 
 def _euler(xp: Any, state: State, force: Array) -> State:

@@ -103,9 +103,7 @@ def fly(xp: Any, state: State, engines: Engines, dt: float, steps: int) -> tuple
     return {**state, "attitude": attitude / length}, turned
 
 
-def _step(
-    xp: Any, state: State, before: Axes, wrench: Wrench, dt: Array
-) -> tuple[State, Axes]:
+def _step(xp: Any, state: State, before: Axes, wrench: Wrench, dt: Array) -> tuple[State, Axes]:
     propellant = state["propellant"]
     wanted = wrench.flow * dt
     burnt = xp.minimum(wanted, propellant)
@@ -162,13 +160,14 @@ def _push(
 def _spin(
     xp: Any, rate: Array, torque: Array, gain: Array, dt: Array
 ) -> tuple[Array, tuple[Array, Array, Array]]:
-    """Euler's equations for a body that is symmetric about z, by the midpoint rule.
+    """Euler's equations for a body that is symmetric about z, by the implicit midpoint rule.
 
-    Returns the new rate (3, N) and the mean one over the step.
+    Returns the new rate (3, N) and the mean one over the step; a free spin keeps its energy.
     """
     x, y, z = rate + torque * like(xp, rate, _half_inverse_inertia()) * gain
     couple = z * dt * (0.5 * _WOBBLE)
-    mean = (x + couple * y, y - couple * x, z)
+    shrink = 1.0 / (couple * couple + 1.0)
+    mean = ((x + couple * y) * shrink, (y - couple * x) * shrink, z)
     return 2.0 * rows(xp, mean) - rate, mean
 
 

@@ -27,10 +27,11 @@ def scripted(env: Batch) -> np.ndarray:
     x, y, _ = np.einsum("jin,jn->in", _matrix(state), wanted / np.sqrt((wanted**2).sum(0)))
     angles = np.stack([turned.up_y - y, x - turned.up_x])
     turns = _turns(task.control, state, turned, angles)
-    return np.clip(np.stack([2.0 * throttle - 1.0, *turns], -1), -1.0, 1.0).astype(np.float32)
+    action: np.ndarray = np.stack([2.0 * throttle - 1.0, *turns], -1).astype(np.float32)
+    return action.clip(-1.0, 1.0)
 
 
-def _acceleration(state: dict[str, np.ndarray]) -> np.ndarray:
+def _acceleration(state: lander.State) -> np.ndarray:
     """Return the (3, N) acceleration that the engines should give, in the world."""
     (x, y, z), velocity = state["position"], state["velocity"]
     height, distance = z - lander.FOOT_DEPTH, np.hypot(x, y)
@@ -38,7 +39,7 @@ def _acceleration(state: dict[str, np.ndarray]) -> np.ndarray:
     waiting = (distance > 2.0) & (height < 10.0)
     down = np.where(waiting, 0.0, landing.braking(np, height))
     target = np.stack([-pull * x, -pull * y, down])
-    wanted = np.array([[_SIDE_GAIN], [_SIDE_GAIN], [_DOWN_GAIN]]) * (target - velocity)
+    wanted: np.ndarray = np.array([[_SIDE_GAIN], [_SIDE_GAIN], [_DOWN_GAIN]]) * (target - velocity)
     wanted[2] = np.maximum(wanted[2] + lander.GRAVITY, 0.4)
     steepest = np.where(height < 6.0, 0.1, 0.35) * wanted[2]
     wanted[:2] *= np.minimum(1.0, steepest / (np.hypot(wanted[0], wanted[1]) + 1e-6))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -151,8 +152,11 @@ def _beside(vehicle: Vehicle, across: float, z: float) -> Point:
 
 
 def _lander(board: Canvas, vehicle: Vehicle) -> None:
-    feet = [(sx * lander.FOOT_RADIUS, sy * lander.FOOT_RADIUS, -lander.FOOT_DEPTH)
-            for sx in (-1, 1) for sy in (-1, 1)]
+    feet = [
+        (sx * lander.FOOT_RADIUS, sy * lander.FOOT_RADIUS, -lander.FOOT_DEPTH)
+        for sx in (-1, 1)
+        for sy in (-1, 1)
+    ]
     feet.sort(key=lambda foot: -float(vehicle.rotation[1] @ np.array(foot)))
     for foot in feet[:2]:
         _leg(board, vehicle, foot, (112, 116, 128))
@@ -185,7 +189,7 @@ def _prism(
     (r_low, z_low), (r_high, z_high) = low, high
     corners = [math.pi / 4 * (side + 0.5) for side in range(9)]
     faces = []
-    for a, b in zip(corners[:-1], corners[1:], strict=True):
+    for a, b in pairwise(corners):
         ring = [(r_low, z_low, a), (r_low, z_low, b), (r_high, z_high, b), (r_high, z_high, a)]
         points = [(r * math.cos(angle), r * math.sin(angle), z) for r, z, angle in ring]
         middle = 0.5 * (a + b)

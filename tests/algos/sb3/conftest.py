@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
+from stable_baselines3.common.save_util import load_from_zip_file
 
 from srb_train import config, registry
-from srb_train.algos.sb3 import PLATE, machine
+from srb_train.algos.sb3 import PLATE, machine, state
 from srb_train.context import Context, Desk
 from srb_train.contracts import Step
 from srb_train.runs.checkpoint import Checkpoints
@@ -197,7 +198,7 @@ class Bench:
         return RunSpec(algo=label, env="slider", agent_params=agent, **{**facts, **more})
 
     def train(self, spec: RunSpec, *, resume: Path | None = None, weights: Path | None = None):
-        """Train to the end of the budget and return the newest checkpoint's folder."""
+        """Train to the end of the budget and return the newest checkpoint."""
         scramble()
         folder = self.root / str(len(list(self.root.iterdir())))
         folder.mkdir()
@@ -220,6 +221,36 @@ class Bench:
         return min((one for one in found if one.step >= step), key=lambda one: one.step).path
 
 
+def differences(one: Path, other: Path) -> list[str]:
+    """Return what differs between two checkpoint folders, bit for bit, by file and array."""
+    first, second = contents(one), contents(other)
+    assert len(first) > 10
+    return sorted(
+        name
+        for name in first.keys() | second.keys()
+        if name not in first or name not in second or first[name] != second[name]
+    )
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every array and tensor of a checkpoint."""
+    found = {"numbers": (folder / state.NUMBERS).read_bytes()}
+    for path in folder.glob("*.npz"):
+        with np.load(path) as stored:
+            found |= {f"{path.name}:{name}": stored[name].tobytes() for name in stored.files}
+    _, modules, variables = load_from_zip_file(folder / machine.MODEL, load_data=False)
+    return found | leaves("model", {**modules, "variables": variables or {}})
+
+
+def leaves(name: str, tree: Any) -> dict[str, bytes]:
+    if isinstance(tree, torch.Tensor):
+        return {name: tree.detach().numpy().tobytes()}
+    if isinstance(tree, dict | list | tuple):
+        parts = tree.items() if isinstance(tree, dict) else enumerate(tree)
+        return {key: leaf for part, v in parts for key, leaf in leaves(f"{name}.{part}", v).items()}
+    return {name: repr(tree).encode()}
+
+
 def scramble() -> None:
     """Leave the process's generators where no run would find them."""
     seed = random.SystemRandom().randrange(2**31)
@@ -232,5 +263,7 @@ def scramble() -> None:
 def bench(tmp_path, monkeypatch) -> Bench:
     """Give a bench whose task exists only here."""
     made = Bench(tmp_path)
-    monkeypatch.setattr(registry, "make_env", lambda name, num_envs, params: made.make_env(num_envs))
+    monkeypatch.setattr(
+        registry, "make_env", lambda name, num_envs, params: made.make_env(num_envs)
+    )
     return made

@@ -6,15 +6,13 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecNormalize, VecTransposeImage
 
 from srb_train.algos.sb3 import bridge
-from srb_train.context import TrackedEnv
 from srb_train.errors import UnsupportedError
+from srb_train.tracked import TrackedEnv
 from tests.algos.sb3.conftest import IMAGE, Slider, preset
 
 
 def tracked(num_envs=3, **shape) -> TrackedEnv:
-    env = TrackedEnv(
-        Slider(num_envs, **shape), on_step=lambda n: None, overdue=lambda: False, rates=None
-    )
+    env = TrackedEnv(Slider(num_envs, **shape), on_step=lambda n: None, overdue=lambda: False)
     env.reset(5)
     return env
 

@@ -74,7 +74,9 @@ def test_every_nearest_value_that_is_told_does_fit(n_steps, num_envs, batch):
                 sizes = {"agent.n_steps": n_steps, "env.num_envs": num_envs}
                 sizes["agent.batch_size"] = batch
                 sizes[key] = value
-                assert sizes["agent.n_steps"] * sizes["env.num_envs"] % sizes["agent.batch_size"] == 0
+                assert (
+                    sizes["agent.n_steps"] * sizes["env.num_envs"] % sizes["agent.batch_size"] == 0
+                )
                 assert sizes["agent.batch_size"] > 1
 
 

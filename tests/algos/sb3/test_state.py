@@ -7,8 +7,7 @@ import pytest
 
 from srb_train.algos.sb3 import state
 from srb_train.errors import IntegrityError, UsageError
-from tests.algos.sb3.conftest import Forgetful, Slider, small
-from tests.families.bench import differences
+from tests.algos.sb3.conftest import Forgetful, Slider, differences, small
 
 NOISE = {"train_freq": 3, "gradient_steps": -1, "normalize_observation": True}
 CORNERS = {
@@ -80,7 +79,6 @@ def test_a_resumed_run_equals_the_whole_one_bit_for_bit(corner, bench):
     resumed = bench.train(spec, resume=bench.checkpoint(whole, 64))
     assert resumed.name == whole.name
     assert differences(whole, resumed) == []
-    assert state.read_numbers(whole) == state.read_numbers(resumed)
 
 
 @pytest.mark.parametrize("label", ["sb3_ppo", "sb3_sac", "sb3_ars"])

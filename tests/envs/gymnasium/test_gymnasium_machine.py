@@ -237,6 +237,22 @@ def test_a_missing_extra_of_gymnasium_comes_with_the_pip_line():
     assert 'pip install "gymnasium[box2d]"' in done.stderr
 
 
+def test_a_missing_renderer_is_told_when_a_picture_is_asked_for():
+    code = (
+        "import sys; sys.modules['pygame'] = None\n"
+        "from srb_train.envs.gymnasium import machine\n"
+        "env = machine.make('CartPole-v1', 1, {}); env.reset(0); env.render()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MissingDependency: this task cannot be drawn" in done.stderr
+    assert 'pip install "gymnasium[classic-control]"' in done.stderr
+
+
+def test_an_environment_that_moved_elsewhere_says_where():
+    with pytest.raises(MissingDependency, match=r"Ant-v3 cannot be imported: .*robotics"):
+        machine.make("Ant-v3", 1, {})
+
+
 def test_a_wrong_argument_of_the_environment_is_named():
     with pytest.raises(UsageError, match=r"gravitas.*env\.kwargs"):
         machine.make("Pendulum-v1", 1, {"kwargs": {"gravitas": 9.8}})
