@@ -223,7 +223,7 @@ class Context:
         if inner:
             env.load_state_dict(inner)
             obs = _part(state, "obs")
-            env.last_obs = obs[""] if "" in obs else obs
+            env.last_obs = obs.get("", obs)
         else:
             # The same seed would repeat the episodes that were already seen.
             env.reset((self.spec.seed + self.step) % 2**31)

@@ -125,14 +125,18 @@ def machine(family: Family) -> Machine:
     return cast(Machine, importlib.import_module(family.machine))
 
 
+def backend_machine(backend: Backend) -> Any:
+    """Import a backend's machine (lazy seam 2)."""
+    require(backend)
+    return importlib.import_module(backend.machine)
+
+
 def make_env(env: str, num_envs: int, params: Mapping[str, Any]) -> BatchedEnv:
-    """Import a backend's machine (lazy seam 2) and build N copies of a task.
+    """Build N copies of a task.
 
     References such as `env:NAME` in secret-named settings are resolved here, on the way into the
     task, so that a secret is in no spec, record or message.
     """
     backend, name = backend_of(env)
-    require(backend)
     rest = {key: resolved(key, value) for key, value in params.items() if key not in ("name", "id")}
-    built = importlib.import_module(backend.machine).make(name, num_envs, rest)
-    return cast(BatchedEnv, built)
+    return cast(BatchedEnv, backend_machine(backend).make(name, num_envs, rest))

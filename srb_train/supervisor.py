@@ -1,7 +1,7 @@
 """The watchman: parent of one worker, who pumps its log, passes signals on, and sees it end.
 
-The supervisor never imports the worker; it starts it. Whatever happens to the worker, the
-record gets a last word.
+The supervisor never imports the worker; it starts it, early: the worker imports its framework
+while the parent still composes and checks. Whatever happens to it, the record gets a last word.
 """
 
 import os
@@ -10,19 +10,22 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import IO, Protocol
 
 from srb_train import redact
-from srb_train.runs import files, layout, lifecycle
+from srb_train.runs import layout, lifecycle
 from srb_train.runs.log import BoundedLog
 from srb_train.runs.store import Run
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 POLL_SECONDS = 0.2
 LINE_BYTES = 64 * 1024
+DEFAULT_THREADS = 1
+"""What a worker is started with before its spec is known."""
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -44,23 +47,79 @@ class Display(Protocol):
         """Draw for the last time."""
 
 
+@dataclass
+class Worker:
+    """A child process that waits for an order, or has one."""
+
+    process: subprocess.Popen[bytes]
+    threads: int
+    assigned: bool = False
+
+    def assign(self, run: Run, order: Path) -> None:
+        """Hand over an order; the pipe stays open, for its end tells that we are gone."""
+        self.assigned = True
+        # One that died while it imported has said why; its exit code follows.
+        with suppress(BrokenPipeError):
+            os.write(_fileno(self.process.stdin), f"{run.path}\n{order}\n".encode())
+
+    def dismiss(self) -> None:
+        """Let it go: one without an order is killed, one with an order saves and stops."""
+        if not self.assigned:
+            self.process.kill()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                stream.close()
+        self.process.wait()
+
+
+@contextmanager
+def standby(
+    algo: str,
+    env: str,
+    threads: int = DEFAULT_THREADS,
+    environ: Mapping[str, str] = os.environ,
+) -> Iterator[Worker]:
+    """Lend a worker that imports what a label and a task need and then waits for its order.
+
+    It has a session of its own, so that the terminal's signals reach only us.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", "srb_train.worker", algo, env],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=worker_environment(threads, environ),
+        start_new_session=True,
+    )
+    worker = Worker(process, threads)
+    try:
+        yield worker
+    finally:
+        worker.dismiss()
+
+
 def supervise(
-    run: Run, order: Path, display: Display, environ: Mapping[str, str] = os.environ
+    worker: Worker,
+    run: Run,
+    order: Path,
+    display: Display,
+    environ: Mapping[str, str] = os.environ,
 ) -> int:
-    """Run the worker of `run` to its end in the foreground; returns its exit code.
+    """Give a waiting worker its order and see it to its end; returns its exit code.
 
     The first INT, TERM or HUP asks the worker to save and stop, the second to leave at once,
     the third kills it.
     """
-    worker = _start(run, order, environ)
+    process = worker.process
     also = redact.known(environ)
     with BoundedLog(run.path / layout.LOG) as log:
-        pump = threading.Thread(target=_pump, args=(worker.stdout, log, display, also))
+        pump = threading.Thread(target=_pump, args=(process.stdout, log, display, also))
         pump.start()
-        with _forwarding(worker):
-            code = _wait(worker, run, display)
+        with _forwarding(process):
+            worker.assign(run, order)
+            code = _wait(process, run, display)
         pump.join()
-    lifecycle.last_word(run, worker.pid, code, _signal_name(code))
+    lifecycle.last_word(run, process.pid, code, _signal_name(code))
     order.unlink(missing_ok=True)
     display.close(run)
     return 128 - code if code < 0 else code
@@ -81,19 +140,6 @@ def worker_environment(threads: int, environ: Mapping[str, str]) -> dict[str, st
     """
     chosen = dict.fromkeys(_THREAD_VARIABLES, str(threads))
     return {**environ, **chosen, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
-
-
-def _start(run: Run, order: Path, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start the worker in a session of its own: the terminal's signals reach only us."""
-    threads = files.read_json(order)["spec"]["threads"]
-    return subprocess.Popen(
-        [sys.executable, "-m", "srb_train.worker", str(run.path), str(order), "watched"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=worker_environment(threads, environ),
-        start_new_session=True,
-    )
 
 
 def _pump(stream: IO[bytes], log: BoundedLog, display: Display, also: frozenset[str]) -> None:
@@ -129,6 +175,12 @@ def _wait(worker: subprocess.Popen[bytes], run: Run, display: Display) -> int:
             return worker.wait(timeout=POLL_SECONDS)
         except subprocess.TimeoutExpired:
             display.tick(run)
+
+
+def _fileno(stream: IO[bytes] | None) -> int:
+    if stream is None:
+        raise ValueError("the worker was started without a pipe")
+    return stream.fileno()
 
 
 def _signal_name(code: int) -> str | None:

@@ -1,8 +1,9 @@
-"""The child process that trains one run: `python -m srb_train.worker RUN ORDER [watched]`.
+"""The child process that trains one run: `python -m srb_train.worker LABEL TASK`.
 
 Frameworks and simulators are imported here and in `srb_train.playback`, nowhere else. The worker
-keeps the run's lock while it lives, obeys the order (see `srb_train.runs.lifecycle`), and writes
-how its segment ended.
+imports what its label and task need, then reads two lines from its standard input: the run's
+folder and its order (see `srb_train.runs.lifecycle`). It keeps the run's lock while it lives,
+obeys the order, and writes how its segment ended.
 """
 
 import importlib.metadata
@@ -33,15 +34,28 @@ DUMP = "nonfinite.npz"
 PERF = "perf.json"
 
 
-def main(run_folder: str, order_file: str, watched: str = "") -> int:
-    """Train one segment to its end, whatever the end is; returns the process's exit code.
+def main(algo: str, env: str) -> int:
+    """Import, wait for an order, obey it; returns the process's exit code.
 
-    A watched worker stops when its standard input ends: then its supervisor is gone.
+    The end of the standard input means that the supervisor is gone: before the order there is
+    nothing to do, after it the training stops.
     """
     stop = Stop()
     stop.install()
-    if watched:
-        stop.watch(sys.stdin.fileno())
+    try:
+        registry.machine(registry.family_of(algo)[0])
+        registry.backend_machine(registry.backend_of(env)[0])
+    except SrbError as error:
+        return _refuse(error)
+    run, order = sys.stdin.readline().rstrip("\n"), sys.stdin.readline().rstrip("\n")
+    if not order:
+        return 0
+    stop.watch(sys.stdin.fileno())
+    return obey(run, order, stop)
+
+
+def obey(run_folder: str, order_file: str, stop: Stop) -> int:
+    """Train one segment to its end, whatever the end is; returns the process's exit code."""
     run = Run(Path(run_folder))
     try:
         with run.claim():

@@ -3,6 +3,7 @@
 `main` is the only place where a failure becomes a few lines on stderr and an exit code.
 """
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -95,4 +96,4 @@ def _show_traceback(
 ) -> None:
     """Print a traceback without secrets."""
     text = "".join(traceback.format_exception(kind, error, trace))
-    typer.echo(redact.text(text), err=True, nl=False)
+    typer.echo(redact.text(text, redact.known(os.environ)), err=True, nl=False)

@@ -1,5 +1,7 @@
 """`srb agent`: train a policy, evaluate one, or let zero or random actions play."""
 
+from functools import partial
+
 import typer
 
 from srb_train import operations
@@ -52,11 +54,11 @@ def train(
         simulator=simulator_options(context),
         command=("srb", *context.obj.typed),
     )
-    plan = operations.prepare(asked)
-    if dry_run or plan.done:
-        return render.show("\n".join(plan.describe()))
-    with display.opened(plan, plain=hide_ui) as shown:
-        outcome = operations.train(plan, shown)
+    if dry_run:
+        return render.show(render.plan(operations.prepare(asked).describe()))
+    outcome = operations.train(asked, partial(display.opened, plain=hide_ui))
+    if outcome.plan.done:
+        return render.show(render.plan(outcome.plan.describe()))
     render.ending(describe(outcome.run))
     if repl is not None:
         return operations.repl(outcome.run, None if repl == line.ANY_SHELL else repl)

@@ -1,6 +1,7 @@
 """From plain data to what a terminal shows: JSON, aligned columns and short sentences."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -25,7 +26,7 @@ def show(text: str, data: Any = None, as_json: bool = False) -> int:
 
 def failure(category: str, message: str) -> None:
     """Say on stderr what went wrong, without secrets, in a few lines."""
-    lines = f"error [{category}] {redact.text(message)}".splitlines()
+    lines = f"error [{category}] {redact.text(message, redact.known(os.environ))}".splitlines()
     if len(lines) > MOST_ERROR_LINES:
         left_out = len(lines) - MOST_ERROR_LINES + 1
         lines = [*lines[: MOST_ERROR_LINES - 1], f"... and {left_out} more lines"]
@@ -45,6 +46,11 @@ def pairs(facts: Mapping[str, str | None]) -> str:
     said = {name: value for name, value in facts.items() if value is not None}
     width = max(map(len, said), default=0)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in said.items())
+
+
+def plan(lines: Sequence[str]) -> str:
+    """Return what would happen; it holds words as they were typed, so secrets go."""
+    return "\n".join(map(redact.text, lines))
 
 
 def catalog(found: Mapping[str, Sequence[Row]]) -> str:

@@ -1,5 +1,6 @@
 """Layers laid over the presets one by one, each value checked and its origin kept."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class Layers:
                 raise UsageError(f"{key} has no value: {self.origins[key]} leaves it open")
         check_ranges(values, self.origins)
         tree = {section: {} for section in SECTIONS} | nest(values)
-        for key in redact.secrets_in(tree):
+        for key in redact.secrets_in(tree, redact.known(os.environ)):
             raise UsageError(
                 f"{key} holds a secret, which a run's record would keep: write {key}=env:NAME "
                 "with the name of the environment variable that has it"

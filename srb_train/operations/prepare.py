@@ -88,13 +88,21 @@ class Plan:
         return self.settings.changes
 
 
-def prepare(request: TrainRequest) -> Plan:
-    """Check a request and return its plan; nothing is written."""
+def check_rooms(request: TrainRequest) -> str:
+    """Check in milliseconds that label and task exist and are installed; returns the label."""
     family, _, algo = registry.family_of(request.algo)
     backend, _ = registry.backend_of(request.env)
     registry.require(family)
     registry.require(backend)
     _check_simulator_options(request, backend)
+    return algo
+
+
+def prepare(request: TrainRequest) -> Plan:
+    """Check a request and return its plan; nothing is written."""
+    algo = check_rooms(request)
+    family, _, _ = registry.family_of(algo)
+    backend, _ = registry.backend_of(request.env)
     root = (request.logdir or layout.default_root()).absolute()
     if request.smoke:
         root = root / "smoke"

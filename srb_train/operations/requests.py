@@ -1,4 +1,4 @@
-"""What the doors ask for: plain frozen values, the same from the shell, a script or an assistant."""
+"""What the doors ask for: plain frozen values, the same from a shell, a script, an assistant."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -57,7 +57,7 @@ def _newest_run(env: str, algo: str, store: RunStore) -> Start:
         run=run,
         checkpoint=newest,
         spec=run.spec(),
-        warnings=tuple(checkpoints.warnings),
+        warnings=(*store.warnings, *checkpoints.warnings),
     )
 
 

@@ -4,17 +4,22 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import srb_train
 from srb_train import redact, supervisor
-from srb_train.operations.prepare import Plan
+from srb_train.operations.prepare import Plan, check_rooms, prepare
+from srb_train.operations.requests import TrainRequest
 from srb_train.runs import lifecycle, provenance
 from srb_train.runs.store import Run, RunStore
-from srb_train.supervisor import Display
+from srb_train.supervisor import Display, Worker
+
+Show = Callable[[Plan], AbstractContextManager[Display]]
+"""Lends a display for a plan."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +31,32 @@ class Outcome:
     plan: Plan
 
 
-def train(plan: Plan, display: Display, environ: Mapping[str, str] = os.environ) -> Outcome:
-    """Carry out a plan in the foreground; a plan that is done leaves its run alone."""
-    if plan.done and plan.start.run is not None:
-        return Outcome(run=plan.start.run, exit_code=0, plan=plan)
-    run, order = place(plan, environ)
-    code = supervisor.supervise(run, order, display, environ)
+def train(request: TrainRequest, show: Show, environ: Mapping[str, str] = os.environ) -> Outcome:
+    """Carry out a request in the foreground; a run whose budget is reached is left alone.
+
+    The worker is started before the request is composed and checked, for importing a framework
+    takes longer than all the rest.
+    """
+    algo = check_rooms(request)
+    with supervisor.standby(algo, request.env, environ=environ) as early:
+        plan = prepare(request)
+        if plan.done and plan.start.run is not None:
+            return Outcome(run=plan.start.run, exit_code=0, plan=plan)
+        with _fitting(early, plan, environ) as worker, show(plan) as display:
+            run, order = place(plan, environ)
+            code = supervisor.supervise(worker, run, order, display, environ)
     return Outcome(run=run, exit_code=code, plan=plan)
+
+
+@contextmanager
+def _fitting(early: Worker, plan: Plan, environ: Mapping[str, str]) -> Iterator[Worker]:
+    """Lend the early worker, or another where the spec wants other thread pools."""
+    spec = plan.spec
+    if spec.threads == early.threads:
+        yield early
+        return
+    with supervisor.standby(spec.algo, spec.env, spec.threads, environ) as worker:
+        yield worker
 
 
 def place(plan: Plan, environ: Mapping[str, str] = os.environ) -> tuple[Run, Path]:

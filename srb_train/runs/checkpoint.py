@@ -298,7 +298,7 @@ def _seal(folder: Path, step: int, facts: Mapping[str, Any]) -> None:
     }
     score = facts["score"]
     manifest = {
-        **redact.tree(dict(facts)),
+        **redact.tree(dict(facts), redact.known(os.environ)),
         "score": None if score is None else files.finite(score),
         "schema_version": SCHEMA_VERSION,
         "step": step,

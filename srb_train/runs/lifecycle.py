@@ -5,7 +5,6 @@ its own, because only the worker that won the run's lock may touch the run's spe
 """
 
 import os
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,14 +37,14 @@ def begin(run: Run, order: Mapping[str, Any], from_step: int, grade: str | None)
             budget=spec.steps,
             changes=order["changes"],
             pid=pid,
-            host=socket.gethostname(),
+            host=status.this_host(),
             checkpoint=spec.resume_from,
         )
         return record.patch(
             segment,
             status="running",
             device=spec.device,
-            host=socket.gethostname(),
+            host=status.this_host(),
             boot_id=status.boot_id(),
             process_started=status.process_started(pid),
             supervisor_pid=os.getppid(),

@@ -81,7 +81,7 @@ class Run:
         """
         try:
             with files.exclusive(self.path / layout.RECORD_LOCK):
-                changed: Record = redact.tree(step(self.record()))
+                changed: Record = redact.tree(step(self.record()), _known())
                 files.write_json(self.path / layout.RUN, changed)
         except OSError as error:
             raise TrainingFailed(
@@ -179,7 +179,9 @@ class RunStore:
         complete = False
         try:
             self._fill(path, spec, metadata, params)
-            files.write_json(path / layout.RUN, redact.tree(self._record(path, spec, facts)))
+            files.write_json(
+                path / layout.RUN, redact.tree(self._record(path, spec, facts), _known())
+            )
             complete = True
         except OSError as error:
             raise UsageError(
@@ -196,7 +198,7 @@ class RunStore:
     ) -> None:
         asked = spec.as_dict()
         # A masked spec could not be repeated, so one that holds a secret is refused as it is.
-        secrets = redact.secrets_in(asked)
+        secrets = redact.secrets_in(asked, _known())
         if secrets:
             raise UsageError(
                 f"{secrets[0]} holds a secret, and {layout.SPEC} is kept for ever; "
@@ -205,9 +207,9 @@ class RunStore:
         files.write_json(path / layout.SPEC, asked)
         (path / layout.PARAMS).mkdir()
         for section, text in params.items():
-            lines = [redact.text(line) for line in text.splitlines()]
+            lines = [redact.text(line, _known()) for line in text.splitlines()]
             files.write_text(path / layout.PARAMS / f"{section}.yaml", "\n".join(lines) + "\n")
-        files.write_json(path / layout.METADATA, redact.tree(dict(metadata)))
+        files.write_json(path / layout.METADATA, redact.tree(dict(metadata), _known()))
 
     def _record(self, path: Path, spec: RunSpec, facts: Mapping[str, Any]) -> Record:
         own = {
@@ -305,3 +307,8 @@ def _run_around(place: Path) -> Run | None:
         if layout.is_run(folder):
             return Run(folder)
     return None
+
+
+def _known() -> frozenset[str]:
+    """Return the secrets of this process's environment, which no record may hold."""
+    return redact.known(os.environ)

@@ -22,6 +22,7 @@ from srb_train.context import Context
 from srb_train.operations import TrainRequest
 from srb_train.operations.train import place
 from srb_train.runs.store import Run
+from srb_train.stop import Stop
 
 FRAMEWORKS = ["stable_baselines3", "sb3_contrib", "srb_train.worker", "tests.families.bench"]
 TIMEOUT = 120.0
@@ -46,7 +47,9 @@ def _work(run: str, order: str, log: str, kill_at: int | None) -> None:
     os.dup2(handle, 2)
     if kill_at is not None:
         _die_at(kill_at)
-    os._exit(worker.main(run, order))
+    stop = Stop()
+    stop.install()
+    os._exit(worker.obey(run, order, stop))
 
 
 def _die_at(step: int) -> None:

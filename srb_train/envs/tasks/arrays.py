@@ -1,4 +1,4 @@
-"""The two array operations that NumPy, torch and jax spell or time differently."""
+"""The few array operations that NumPy, torch and jax spell or time differently."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,4 +17,12 @@ def like(xp: Any, array: Array, constant: np.ndarray) -> Array:
     """Return a NumPy constant as an array of the library, type and device of another one."""
     if xp is np:
         return constant
-    return xp.asarray(constant, dtype=array.dtype, device=array.device)
+    if xp.__name__ == "torch":
+        return xp.asarray(constant, dtype=array.dtype, device=array.device)
+    return xp.asarray(constant, dtype=array.dtype)
+
+
+def clip(xp: Any, array: Array, limit: np.ndarray) -> Array:
+    """Return values cut to [-limit, limit], a float32 scalar array: NumPy's `clip` takes thrice."""
+    high = like(xp, array, limit)
+    return xp.maximum(xp.minimum(array, high), -high)

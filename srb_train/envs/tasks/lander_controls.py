@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from srb_train.envs.tasks import lander
-from srb_train.envs.tasks.arrays import Array, like, rows
+from srb_train.envs.tasks.arrays import Array, clip, like, rows
 from srb_train.envs.tasks.lander import Axes, Engines, State, Wrench
 
 SIZES = {"attitude": 4, "rates": 4, "torque": 4, "thrusters": 17}
@@ -67,7 +67,7 @@ def engines(control: str, xp: Any, action: Array, state: State) -> tuple[Engines
 def attitude_rates(xp: Any, angles: Array, turned: Axes) -> Array:
     """Return the rates (2, N) in rad/s that the attitude loop asks for; (2, N) rad wanted."""
     error = angles - rows(xp, [turned.up_y, -turned.up_x])
-    return xp.clip(error * ATTITUDE_GAIN, -RATE_LIMIT, RATE_LIMIT)
+    return clip(xp, error * ATTITUDE_GAIN, _limits()[0])
 
 
 def rate_torques(xp: Any, wanted: Array, state: State) -> Array:
@@ -77,7 +77,7 @@ def rate_torques(xp: Any, wanted: Array, state: State) -> Array:
     """
     mass = lander.DRY_MASS + state["propellant"]
     full, gain = (like(xp, wanted, part) for part in _loop())
-    return xp.clip((wanted - state["rate"]) * gain * mass, -1.0, 1.0) * full
+    return clip(xp, (wanted - state["rate"]) * gain * mass, _limits()[1]) * full
 
 
 @cache
@@ -86,6 +86,12 @@ def _loop() -> tuple[np.ndarray, np.ndarray]:
     full = np.array([[limit] for limit in lander.TORQUE_LIMITS])
     gain = np.array([[inertia / RATE_TIME / lander.INERTIA_MASS] for inertia in lander.INERTIA])
     return full.astype(np.float32), (gain / full).astype(np.float32)
+
+
+@cache
+def _limits() -> tuple[np.ndarray, np.ndarray]:
+    """Return the limit of commanded rates and one, as scalar arrays."""
+    return np.array(RATE_LIMIT, dtype=np.float32), np.array(1.0, dtype=np.float32)
 
 
 def _wrench(throttle: Array, torque: Array, state: State) -> Wrench:

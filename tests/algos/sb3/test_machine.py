@@ -9,6 +9,7 @@ import pytest
 import sb3_contrib
 import stable_baselines3
 import torch
+from gymnasium import spaces
 
 from srb_train.algos.sb3 import PLATE, build, machine
 from srb_train.errors import UnsupportedError, UsageError
@@ -183,7 +184,7 @@ def test_a_native_file_gives_its_weights_and_nothing_else(named, bench, tmp_path
     model = native(import_from, policy_kwargs={"net_arch": [8]})
     model.policy.action_net.weight.data.fill_(0.25)
     model.save(import_from)
-    bench.make_env = lambda num_envs: OneAction(num_envs)
+    bench.make_env = OneAction
     agent = small("sb3_ppo", learning_rate=0.0)
     spec = bench.spec("sb3_ppo", agent, steps=32)
     newest = bench.train(spec, weights=import_from.with_name(named))
@@ -198,9 +199,7 @@ class OneAction(Slider):
 
     def __init__(self, num_envs):
         super().__init__(num_envs)
-        self.action_space = stable_baselines3.common.vec_env.base_vec_env.gym.spaces.Box(
-            -2.0, 2.0, (1,), np.float32
-        )
+        self.action_space = spaces.Box(-2.0, 2.0, (1,), np.float32)
 
 
 def test_a_native_file_of_another_shape_is_refused_with_both_shapes(bench, tmp_path):
@@ -223,7 +222,13 @@ def test_a_native_file_that_is_none_is_refused(content, bench, tmp_path):
         bench.train(bench.spec("sb3_ppo", small("sb3_ppo")), weights=path)
 
 
-ON_POLICY = {"learning_rate": 0.006, "n_steps": 32, "gae_lambda": 1.0}
+ON_POLICY = {
+    "n_steps": 10,
+    "batch_size": 40,
+    "learning_rate": 0.005,
+    "gae_lambda": 1.0,
+    "normalize_observation": False,
+}
 OFF_POLICY = {
     "batch_size": 64,
     "learning_starts": 100,
@@ -234,10 +239,28 @@ OFF_POLICY = {
 }
 TARGET = {**OFF_POLICY, "tau": 0.05}
 CLOCKS = {
-    "sb3_ppo": (6000, ON_POLICY),
-    "sb3_a2c": (6000, {"learning_rate": 0.006, "n_steps": 16}),
-    "sb3_trpo": (6000, ON_POLICY),
-    "sb3_ppo_lstm": (6000, {**ON_POLICY, "policy_kwargs.lstm_hidden_size": 16}),
+    "sb3_ppo": (4000, {**ON_POLICY, "max_grad_norm": 100.0}),
+    "sb3_a2c": (
+        8000,
+        {
+            "n_steps": 5,
+            "learning_rate": 0.005,
+            "max_grad_norm": 100.0,
+            "normalize_observation": False,
+        },
+    ),
+    "sb3_trpo": (4000, ON_POLICY),
+    "sb3_ppo_lstm": (
+        2400,
+        {
+            **ON_POLICY,
+            "batch_size": 80,
+            "learning_rate": 0.01,
+            "max_grad_norm": 100.0,
+            "policy_kwargs.lstm_hidden_size": 8,
+            "policy_kwargs.net_arch": [16],
+        },
+    ),
     "sb3_sac": (3000, {**TARGET, "ent_coef": 0.001}),
     "sb3_tqc": (3000, {**TARGET, "ent_coef": 0.001}),
     "sb3_crossq": (5000, {**OFF_POLICY, "ent_coef": 0.001}),

@@ -70,7 +70,21 @@ CORNERS = {
 }
 
 
-@pytest.mark.parametrize("corner", CORNERS)
+QUICK = (
+    "ppo with schedules, exploration matrices and both normalisers",
+    "ppo of images",
+    "ppo with one shared memory",
+    "ars within a population",
+    "td3 with a random walk",
+    "sac whose buffer has gone around",
+    "dqn with summed rewards",
+)
+
+
+@pytest.mark.parametrize(
+    "corner",
+    [pytest.param(each, marks=() if each in QUICK else pytest.mark.slow) for each in CORNERS],
+)
 def test_a_resumed_run_equals_the_whole_one_bit_for_bit(corner, bench):
     label, changes, shape = CORNERS[corner]
     bench.make_env = lambda num_envs: Slider(num_envs, **shape)
