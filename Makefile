@@ -55,7 +55,8 @@ bench: $(READY) ## measure and write benchmarks/
 	$(BIN)/python -m benchmarks
 
 docs: $(READY) ## regenerate what is generated in docs/ and README.md
-	$(BIN)/python -m srb_train.cli.reference docs/cli.md
+	$(BIN)/python -m srb_train.cli.reference > docs/cli.md
+	$(BIN)/python -m srb_train.cli.readme README.md
 
 wheel: $(READY) ## build the wheel
 	$(BIN)/python -m build --wheel

@@ -152,7 +152,8 @@ class Context:
         self.step += transitions
         if self.rates is not None:
             self.rates.tick()
-        self._desk.heartbeat.update(self.step)
+        stopping = self._desk.stop.requested
+        self._desk.heartbeat.update(self.step, phase="stopping" if stopping else None)
         if self.step >= self._next_log:
             self._log()
 

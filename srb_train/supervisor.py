@@ -17,7 +17,7 @@ from types import FrameType
 from typing import IO, Protocol
 
 from srb_train import redact
-from srb_train.runs import layout, lifecycle
+from srb_train.runs import files, layout, lifecycle
 from srb_train.runs.log import BoundedLog
 from srb_train.runs.store import Run
 
@@ -111,7 +111,7 @@ def supervise(
     the third kills it.
     """
     process = worker.process
-    also = redact.known(environ)
+    also = redact.known(environ) | redact.referenced(files.read_json(order)["spec"], environ)
     with BoundedLog(run.path / layout.LOG) as log:
         pump = threading.Thread(target=_pump, args=(process.stdout, log, display, also))
         pump.start()
@@ -125,10 +125,22 @@ def supervise(
     return 128 - code if code < 0 else code
 
 
-def attend(module: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run a child that speaks to the terminal itself; pass signals on; returns its exit code."""
-    child = subprocess.Popen([sys.executable, "-m", *module], env=environ, start_new_session=True)
+def attend(module: Sequence[str], environ: Mapping[str, str], also: frozenset[str]) -> int:
+    """Run a child to its end; pass signals on; returns its exit code.
+
+    What it says goes to our standard error, redacted: standard output is for our answer.
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-m", *module],
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
     with _forwarding(child):
+        for text in _lines(child.stdout, also):
+            print(text, file=sys.stderr, flush=True)
         code = child.wait()
     return 128 - code if code < 0 else code
 
@@ -142,12 +154,19 @@ def worker_environment(threads: int, environ: Mapping[str, str]) -> dict[str, st
     return {**environ, **chosen, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
 
 
-def _pump(stream: IO[bytes], log: BoundedLog, display: Display, also: frozenset[str]) -> None:
-    """Move the worker's lines through redaction into the log and the display."""
-    while line := stream.readline(LINE_BYTES):
-        text = redact.text(line.decode("utf-8", "replace").rstrip("\r\n"), also)
+def _pump(
+    stream: IO[bytes] | None, log: BoundedLog, display: Display, also: frozenset[str]
+) -> None:
+    """Move the worker's lines into the log and the display."""
+    for text in _lines(stream, also):
         log.write(text)
         display.line(text)
+
+
+def _lines(stream: IO[bytes] | None, also: frozenset[str]) -> Iterator[str]:
+    """Yield what a child says, line by line, redacted; a line without an end comes in parts."""
+    while line := stream.readline(LINE_BYTES) if stream else b"":
+        yield redact.text(line.decode("utf-8", "replace").rstrip("\r\n"), also)
 
 
 @contextmanager

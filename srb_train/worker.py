@@ -7,6 +7,7 @@ obeys the order, and writes how its segment ended.
 """
 
 import importlib.metadata
+import os
 import sys
 import traceback
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from srb_train import generators, playback, registry
+from srb_train import generators, playback, redact, registry
 from srb_train.context import Context, Desk
 from srb_train.contracts import BatchedEnv, Family, Label, MetricsSink
 from srb_train.errors import Interrupted, SrbError, TrainingFailed
@@ -74,12 +75,12 @@ def _train(run: Run, order: Mapping[str, Any], stop: Stop) -> int:
             context = _context(run, spec, resume, stop, heartbeat)
             _loop(run, context, stop)
     except SrbError as error:
-        lifecycle.finish(run, "failed", exit_code=error.exit_code, failure=_failure(error))
+        lifecycle.finish(run, "failed", exit_code=error.exit_code, failure=_failure(error, spec))
         return _refuse(error)
     except Exception as error:  # noqa: BLE001 - a crash of any kind must reach the record
         traceback.print_exc()
         crash = TrainingFailed(f"{type(error).__name__}: {error}")
-        lifecycle.finish(run, "failed", exit_code=crash.exit_code, failure=_failure(crash))
+        lifecycle.finish(run, "failed", exit_code=crash.exit_code, failure=_failure(crash, spec))
         return crash.exit_code
     return _last_word(run, stop, context)
 
@@ -190,8 +191,10 @@ def _dumped(run: Run, context: Context, error: NonFinite) -> TrainingFailed:
     )
 
 
-def _failure(error: SrbError) -> Mapping[str, str]:
-    return {"category": error.category, "message": str(error)}
+def _failure(error: SrbError, spec: RunSpec) -> Mapping[str, str]:
+    """Return an error as the record keeps it: a task may say a secret that it was given."""
+    given = redact.referenced(spec.env_params, os.environ)
+    return {"category": error.category, "message": redact.text(str(error), given)}
 
 
 def _refuse(error: SrbError) -> int:

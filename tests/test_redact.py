@@ -251,3 +251,8 @@ def test_each_line_of_a_known_value_is_known():
         "first line",
         "second line",
     }
+
+
+def test_the_values_that_a_spec_refers_to_are_known():
+    spec = {"env_params": {"kwargs": {"api_key": "env:TASK_KEY", "note": "env:ABSENT"}}, "n": [1]}
+    assert redact.referenced(spec, {"TASK_KEY": "opensesame"}) == {"opensesame"}

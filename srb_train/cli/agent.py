@@ -77,6 +77,7 @@ def evaluate(
     episodes: options.Episodes = 200,
     num_envs: options.NumEnvs = None,
     seed: options.Seed = None,
+    device: options.Device = None,
     logdir: options.Logdir = None,
     config_dir: options.ConfigDir = None,
     video: options.Video = False,

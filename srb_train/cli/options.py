@@ -157,7 +157,11 @@ LastN = Annotated[
 ]
 Tags = Annotated[
     list[str] | None,
-    typer.Option("--tag", metavar="TAG", help="Only this tag or pattern; may be repeated."),
+    typer.Argument(
+        metavar="[TAG]...",
+        help="Only these tags, or patterns like 'episode/*'.",
+        show_default=False,
+    ),
 ]
 ComparedTag = Annotated[str, typer.Option("--tag", metavar="TAG", help="What to compare.")]
 Points = Annotated[

@@ -43,17 +43,17 @@ def show(name: options.Name, logdir: options.Logdir = None, as_json: options.AsJ
 @app.command()
 def metrics(
     name: options.Name,
-    tag: options.Tags = None,
+    tags: options.Tags = None,
     last_n: options.LastN = None,
     logdir: options.Logdir = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Print what a run measured; without --tag an overview of all of it.
+    """Print what a run measured: the points of some tags, or an overview of all.
 
-    Example: srb run metrics 20261130T101502Z --tag 'episode/*' --last-n 10
+    Example: srb run metrics 20261130T101502Z 'episode/*' --last-n 10
     """
-    found = operations.run_metrics(name, logdir, tags=tag or (), last_n=last_n)
-    text = render.series(found) if tag else render.overview(found)
+    found = operations.run_metrics(name, logdir, tags=tags or (), last_n=last_n)
+    text = render.series(found) if tags else render.overview(found)
     return render.show(text, found, as_json)
 
 

@@ -3,11 +3,12 @@
 import os
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from srb_train import config, playback_request, registry, supervisor
+from srb_train import config, playback_request, redact, registry, supervisor
 from srb_train.errors import IntegrityError, SrbError, UsageError
 from srb_train.operations.requests import EvalRequest
 from srb_train.playback_request import PlayRequest
@@ -25,6 +26,7 @@ def evaluate(request: EvalRequest, environ: Mapping[str, str] = os.environ) -> d
     """Evaluate the checkpoint that the request names and write eval.json; returns its content."""
     run, checkpoint = _checkpoint(request)
     spec = RunSpec.from_dict(files.read_json(checkpoint.path / layout.SPEC))
+    spec = replace(spec, device=request.device or spec.device)
     family, _, _ = registry.family_of(spec.algo)
     backend, _ = registry.backend_of(spec.env)
     registry.require(family)
@@ -85,7 +87,8 @@ def roll(
             video=str(folder / f"{kind}.mp4") if request.video else None,
             output=str(output),
         )
-        return _play(play, {"algo": kind, "env": request.env}, environ)
+        result = _play(play, {"algo": kind, "env": request.env}, environ)
+        return result if request.out else {**result, "path": None}
 
 
 def _play(
@@ -100,6 +103,7 @@ def _play(
         code = supervisor.attend(
             ["srb_train.playback", str(order)],
             supervisor.worker_environment(play.threads, environ),
+            redact.known(environ) | redact.referenced(play.env_params, environ),
         )
     if code:
         raise ChildFailed(code)

@@ -125,6 +125,11 @@ def prepare(request: TrainRequest) -> Plan:
         rollout=rollout,
         notes=start.warnings,
     )
+    if plan.done and start.run is None:
+        raise UsageError(
+            f"run.steps={plan.spec.steps:,} is a total and the checkpoint is at {plan.step:,} "
+            "already: ask for more with run.steps=N, or for N more with --additional N"
+        )
     return replace(plan, notes=(*plan.notes, *_notes(plan)))
 
 

@@ -40,6 +40,7 @@ class EvalRequest:
     episodes: int = 200
     seed: int | None = None
     num_envs: int | None = None
+    device: str | None = None
     video: bool = False
     out: Path | None = None
     overrides: tuple[str, ...] = ()

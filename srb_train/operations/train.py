@@ -14,7 +14,7 @@ import srb_train
 from srb_train import redact, supervisor
 from srb_train.operations.prepare import Plan, check_rooms, prepare
 from srb_train.operations.requests import TrainRequest
-from srb_train.runs import lifecycle, provenance
+from srb_train.runs import lifecycle, provenance, status
 from srb_train.runs.store import Run, RunStore
 from srb_train.supervisor import Display, Worker
 
@@ -40,8 +40,11 @@ def train(request: TrainRequest, show: Show, environ: Mapping[str, str] = os.env
     algo = check_rooms(request)
     with supervisor.standby(algo, request.env, environ=environ) as early:
         plan = prepare(request)
-        if plan.done and plan.start.run is not None:
-            return Outcome(run=plan.start.run, exit_code=0, plan=plan)
+        if plan.start.run is not None:
+            if plan.done:
+                return Outcome(run=plan.start.run, exit_code=0, plan=plan)
+            with plan.start.run.claim():
+                pass  # whoever trains it now is named before anything is started
         with _fitting(early, plan, environ) as worker, show(plan) as display:
             run, order = place(plan, environ)
             code = supervisor.supervise(worker, run, order, display, environ)
@@ -108,6 +111,9 @@ def _facts(plan: Plan, order: Mapping[str, Any], known: Mapping[str, Any]) -> di
         "gpu": platform["gpu"],
         "driver": platform["driver"],
         "resumed_from": _resumed_from(plan),
+        # Until a worker has begun, the run lives as long as this process does.
+        "supervisor_pid": os.getpid(),
+        "supervisor_started": status.process_started(os.getpid()),
     }
 
 

@@ -176,6 +176,16 @@ def value(key: str | None, value: Any, also: Collection[str] = ()) -> Any:
     return _entry(key, value, also, ())
 
 
+def referenced(data: Any, environ: Mapping[str, str]) -> frozenset[str]:
+    """Return the values of the environment variables that a spec refers to by `env:NAME`."""
+    if isinstance(data, Mapping | list | tuple):
+        items = data.values() if isinstance(data, Mapping) else data
+        return frozenset[str]().union(*(referenced(item, environ) for item in items))
+    name = reference(data)
+    value = environ.get(name) if name else None
+    return frozenset({value} if value else ())
+
+
 def tree(data: Any, also: Collection[str] = ()) -> Any:
     """Return a copy of nested mappings, lists, tuples and sets without secrets.
 

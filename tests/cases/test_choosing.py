@@ -102,11 +102,11 @@ def test_s17_a_run_without_checkpoints_is_never_the_one_to_continue(srb, start_s
     srb("agent", "train", *TOY, "run.steps=2000", "--logdir", logs, check=True)
     (trained,) = runs(logs)
     empty = start_srb("agent", "train", *LONG, "--logdir", logs, "--hide_ui")
-    until(lambda: len(runs(logs)) == 2, "a second run")
+    until(lambda: len(runs(logs)) == 2 and has_trained(logs), "a second run to train")
     empty.kill()
     second = next(run for run in runs(logs) if run.path != trained.path)
-    until(lambda: second.status().state not in ("running", "starting", "reserved"), "its end")
-    shutil.rmtree(second.path / "ckpt", ignore_errors=True)
+    until(lambda: second.record()["status"] == "stopped", "its end")
+    shutil.rmtree(second.path / "ckpt")
     done = srb(
         "agent", "train", *TOY[:4], "--continue", "--video", "run.steps=3000", "--logdir", logs,
         check=True,

@@ -68,7 +68,8 @@ def test_s07_a_token_in_the_git_remote_leaks_nowhere(srb, logs, tmp_path):
         ("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "all"),
     ):
         subprocess.run(["git", *words], cwd=clone, check=True)
-    (clone / "configs" / "train.yaml").open("a").write(f"# {SECRET}\n")
+    train = clone / "configs" / "train.yaml"
+    train.write_text(f"{train.read_text()}# {SECRET}\n")
     done = srb(
         "agent", "train", *TOY, "run.steps=400", "--logdir", logs, PYTHONPATH=str(clone),
         check=True,

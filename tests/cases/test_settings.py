@@ -91,7 +91,7 @@ def test_s24_a_structural_change_on_resume_is_refused_with_both_values(srb, logs
 
 
 def test_an_unknown_option_label_or_task_is_one_line_with_the_nearest(srb, logs):
-    is_clean(srb("agent", "train", *TOY, "--hide-iu"), "--hide-ui")
+    is_clean(srb("agent", "train", *TOY, "--hide-iu"), "--hide_ui")
     is_clean(srb("agent", "train", "--algo", "sb3_pppo", "--env", "landing"), "sb3_ppo")
     is_clean(srb("agent", "train", "--algo", "sb3_ppo", "--env", "landin"), "landing")
     is_clean(srb("agent", "train", *TOY, "--continue", "--model", "x"), "--continue", "--model")

@@ -56,7 +56,7 @@ def test_checkpoints_and_points_have_the_fields_that_are_told(printed, tmp_path)
     run = str(scene.finished_run(tmp_path).path)
     found = printed("run", "checkpoints", run)["checkpoints"]
     assert {tuple(row) for row in found} == {tuple(reference.CHECKPOINT)}
-    points = printed("run", "metrics", run, "--tag", "episode/return")["metrics"]["episode/return"]
+    points = printed("run", "metrics", run, "episode/return")["metrics"]["episode/return"]
     assert {tuple(point) for point in points} == {("step", "wall_time", "value")}
 
 

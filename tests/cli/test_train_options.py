@@ -30,7 +30,7 @@ def plan(tmp_path, capsys):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Return the request that a command line becomes, in place of planning it."""
+    """Return the request that a command line becomes, in place of carrying it out."""
 
     class Stop(Exception):
         pass
@@ -38,11 +38,11 @@ def asked(monkeypatch):
     def ask(*words: str) -> TrainRequest:
         caught = []
 
-        def prepare(request: TrainRequest) -> None:
+        def train(request: TrainRequest, show: object) -> None:
             caught.append(request)
             raise Stop
 
-        monkeypatch.setattr(operations, "prepare", prepare)
+        monkeypatch.setattr(operations, "train", train)
         with pytest.raises(Stop):
             main(["agent", "train", *words])
         return caught[0]

@@ -65,7 +65,7 @@ def test_an_overview_has_a_line_a_metric_with_its_history(said, tmp_path):
 def test_chosen_metrics_are_printed_point_by_point(said, tmp_path):
     run = scene.make_run(tmp_path)
     scene.measure(run, (10, 1.5, 0.5), (20, float("nan"), 0.5))
-    text = said("run", "metrics", run.path, "--tag", "episode/return")
+    text = said("run", "metrics", run.path, "episode/return")
     assert [line.split() for line in text.splitlines()[1:]] == [
         ["episode/return", "10", "1.5"],
         ["episode/return", "20", "nan"],

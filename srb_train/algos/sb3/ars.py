@@ -7,7 +7,6 @@ next open episode of any candidate, and every step of the rows is a consistent p
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ import torch
 from gymnasium import spaces
 from sb3_contrib import ARS
 from stable_baselines3.common.callbacks import BaseCallback
-from torch.func import functional_call, vmap
+from torch import nn
 
 from srb_train.contracts import Array
 
@@ -121,24 +120,29 @@ class SteppedARS(ARS):
         callback.on_rollout_end()
         return torch.as_tensor(population.returns, dtype=torch.float32, device=self.device)
 
-    def _row_weights(self, flat: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Cut (N, parameters) into one batch of tensors for each parameter of the network."""
-        named = list(self.policy.action_net.named_parameters())
-        blocks = torch.split(flat, [each.numel() for _, each in named], dim=1)
-        return {
-            name: block.reshape(-1, *each.shape)
-            for (name, each), block in zip(named, blocks, strict=True)
-        }
+    def _row_weights(self, flat: torch.Tensor) -> list[torch.Tensor]:
+        """Cut (N, parameters) into a batch of each parameter of the network, in its order."""
+        shapes = [each.shape for each in self.policy.action_net.parameters()]
+        blocks = torch.split(flat, [shape.numel() for shape in shapes], dim=1)
+        return [block.reshape(-1, *shape) for block, shape in zip(blocks, shapes, strict=True)]
 
-    def _act(self, weights: dict[str, torch.Tensor]) -> Array:
+    def _act(self, weights: list[torch.Tensor]) -> Array:
         """Let each row act by the weights of its own candidate; within the action space."""
         policy = self.policy
         obs, _ = policy.obs_to_tensor(self._last_obs)
-        features = policy.extract_features(obs, policy.features_extractor)
-        outputs = vmap(partial(functional_call, policy.action_net))(weights, features)
+        output = policy.extract_features(obs, policy.features_extractor)[:, None]
+        own = iter(weights)
+        for layer in policy.action_net:
+            if not isinstance(layer, nn.Linear):
+                output = layer(output)
+                continue
+            output = output @ next(own).mT
+            if layer.bias is not None:
+                output += next(own)[:, None]
+        output = output[:, 0].cpu()
         if not isinstance(self.action_space, spaces.Box):
-            return outputs.argmax(dim=1).cpu().numpy()
-        action = outputs.cpu().numpy().reshape(-1, *self.action_space.shape)
+            return output.argmax(dim=1).numpy()
+        action = output.numpy().reshape(-1, *self.action_space.shape)
         if policy.squash_output:
             return policy.unscale_action(action)
         return np.clip(action, self.action_space.low, self.action_space.high)

@@ -22,7 +22,6 @@ def like(xp: Any, array: Array, constant: np.ndarray) -> Array:
     return xp.asarray(constant, dtype=array.dtype)
 
 
-def clip(xp: Any, array: Array, limit: np.ndarray) -> Array:
-    """Return values cut to [-limit, limit], a float32 scalar array: NumPy's `clip` takes thrice."""
-    high = like(xp, array, limit)
-    return xp.maximum(xp.minimum(array, high), -high)
+def clip(xp: Any, array: Array, low: np.ndarray, high: np.ndarray) -> Array:
+    """Return values cut to two float32 scalar arrays: NumPy's own `clip` takes thrice as long."""
+    return xp.maximum(xp.minimum(array, like(xp, array, high)), like(xp, array, low))

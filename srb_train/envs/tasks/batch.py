@@ -67,7 +67,7 @@ class Task(Protocol):
         """Return the start of N episodes from (draws, N) numbers in [0, 1)."""
 
     def observe(self, xp: Any, state: State) -> Array:
-        """Return the (N, *obs) observations of a state."""
+        """Return the (N, *obs) observations of a state, laid out in any order."""
 
     def advance(self, xp: Any, state: State, action: Array) -> Outcome:
         """Do one control step; `action` is (A, N) within the bounds, or (N,) of choices."""
@@ -179,7 +179,7 @@ class Batch:
             self.state[name][..., rows] = values
 
     def _observe(self, state: State) -> np.ndarray:
-        return np.asarray(self.task.observe(np, state))
+        return np.ascontiguousarray(self.task.observe(np, state))
 
     def _bounded(self, action: np.ndarray) -> np.ndarray:
         """Return the action row-last and within the bounds, without touching the caller's."""

@@ -31,11 +31,17 @@ def draw(scenes: Sequence[Scene]) -> np.ndarray:
     board.box((middle - 38, RAIL - 20), (middle + 38, RAIL + 4), COOL, INK)
     for side in (-1, 1):
         board.disc((middle + 22 * side, RAIL + 5), 7, (32, 36, 50), INK)
-    length = POLE * SCALE
-    tip = (middle + math.sin(angle) * length, RAIL - 14 - math.cos(angle) * length)
-    board.line([(middle, RAIL - 14), tip], WARN, 9)
-    board.disc(tip, 6, WARN)
-    board.disc((middle, RAIL - 14), 6, INK)
+    along = (math.sin(angle), -math.cos(angle))
+    foot = (middle, RAIL - 14)
+    tip = (foot[0] + along[0] * POLE * SCALE, foot[1] + along[1] * POLE * SCALE)
+    across = (5 * along[1], -5 * along[0])
+    pole = [
+        (end[0] + side * across[0], end[1] + side * across[1])
+        for end, side in ((foot, 1), (foot, -1), (tip, -1), (tip, 1))
+    ]
+    board.polygon(pole, WARN)
+    board.disc(tip, 5, WARN)
+    board.disc(foot, 6, INK)
     _readings(board, scene)
     return board.pixels()
 

@@ -67,7 +67,7 @@ def engines(control: str, xp: Any, action: Array, state: State) -> tuple[Engines
 def attitude_rates(xp: Any, angles: Array, turned: Axes) -> Array:
     """Return the rates (2, N) in rad/s that the attitude loop asks for; (2, N) rad wanted."""
     error = angles - rows(xp, [turned.up_y, -turned.up_x])
-    return clip(xp, error * ATTITUDE_GAIN, _limits()[0])
+    return clip(xp, error * ATTITUDE_GAIN, *_limits(RATE_LIMIT))
 
 
 def rate_torques(xp: Any, wanted: Array, state: State) -> Array:
@@ -77,7 +77,7 @@ def rate_torques(xp: Any, wanted: Array, state: State) -> Array:
     """
     mass = lander.DRY_MASS + state["propellant"]
     full, gain = (like(xp, wanted, part) for part in _loop())
-    return clip(xp, (wanted - state["rate"]) * gain * mass, _limits()[1]) * full
+    return clip(xp, (wanted - state["rate"]) * gain * mass, *_limits(1.0)) * full
 
 
 @cache
@@ -89,9 +89,8 @@ def _loop() -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
-def _limits() -> tuple[np.ndarray, np.ndarray]:
-    """Return the limit of commanded rates and one, as scalar arrays."""
-    return np.array(RATE_LIMIT, dtype=np.float32), np.array(1.0, dtype=np.float32)
+def _limits(limit: float) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(-limit, dtype=np.float32), np.array(limit, dtype=np.float32)
 
 
 def _wrench(throttle: Array, torque: Array, state: State) -> Wrench:

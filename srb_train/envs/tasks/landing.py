@@ -186,7 +186,7 @@ class Landing:
         columns = [pad_x, pad_y, pad_z, v_x, v_y, v_z, up_x, up_y, up_z, p, q, r]
         columns += [height * 0.02, height / (abs(height) + 5.0), distance / (distance + 5.0)]
         columns += [velocity[2] * 0.2, state["propellant"] * (1.0 / lander.FULL_TANK)]
-        return xp.stack(columns, -1)
+        return rows(xp, columns).T
 
     def advance(self, xp: Any, state: State, action: Array) -> Outcome:
         """Fly for one control step and judge it."""
@@ -228,7 +228,7 @@ class Landing:
 
 def braking(xp: Any, height: Array) -> Array:
     """Return the vertical velocity (m/s) of a descent that brakes at 0.4 m/s^2 from 8 m/s."""
-    return -xp.clip(xp.sqrt(xp.clip(0.8 * height, 0.0, 1e3) + 0.25), 0.0, 8.0)
+    return -xp.clip(xp.sqrt(abs(height) * 0.8 + 0.25), 0.0, 8.0)
 
 
 def homing(xp: Any, distance: Array) -> Array:

@@ -275,7 +275,7 @@ def _top_view(board: Canvas, scenes: Sequence[Scene]) -> None:
     reach = 3.0 * scale
     board.line([(x, y), (x + velocity[0] * reach, y - velocity[1] * reach)], WARN, 1.4)
     board.disc((x, y), 3.2, INK)
-    board.text((left + 5, top + 10), "from above", FAINT, 10)
+    board.text((left + 6, top + size - 9), "from above", FAINT, 10)
 
 
 def _held(value: float, limit: float) -> float:

@@ -41,7 +41,7 @@ def test_rows_that_go_on_share_one_empty_dict():
 def test_an_ended_row_tells_its_last_observation_its_cause_and_its_episode():
     env = tracked(limit=6, constant=True)
     venv = bridge.Bridge(env)
-    obs, reward, done, infos = until_an_episode_ends(venv)
+    obs, _, done, infos = until_an_episode_ends(venv)
     assert done.all()
     assert [info["TimeLimit.truncated"] for info in infos] == [True] * 3
     assert [info["episode"]["r"] for info in infos] == [6.0] * 3
@@ -106,7 +106,7 @@ def test_random_actions_come_from_a_generator_of_the_bridge():
 
 
 def test_endless_actions_are_refused_with_the_way_out():
-    with pytest.raises(UnsupportedError, match="finite bounds.*rescale"):
+    with pytest.raises(UnsupportedError, match=r"finite bounds.*rescale"):
         bridge.Bridge(Slider(1, action="endless"))
 
 

@@ -277,7 +277,7 @@ QUICK = ("sb3_a2c", "sb3_dqn", "sb3_ddpg")
     [pytest.param(each, marks=() if each in QUICK else pytest.mark.slow) for each in CLOCKS],
 )
 def test_a_time_limit_does_not_cut_the_value(label, bench):
-    """Reward 1 for ever, cut after 10 steps, discounted by 0.9: worth 10; as an end, at most 6.5."""
+    """Reward 1 for ever, cut after 10 steps, discounted by 0.9: 10; taken as an end, below 6.6."""
     steps, settings = CLOCKS[label]
     bench.make_env = task(label, limit=10, constant=True)
     agent = changed(label, 8, gamma=0.9, **settings)
@@ -288,7 +288,7 @@ def test_a_time_limit_does_not_cut_the_value(label, bench):
     actor = machine.load(newest, spec, env)
     seen = machine.bridge.observe(actor._venv, env._obs(env.x, env.age))
     values = worth(actor._policy, torch.as_tensor(seen))
-    assert 8.0 < values.min()
+    assert values.min() > 8.0
     assert values.max() < 12.0
 
 

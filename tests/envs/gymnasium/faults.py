@@ -148,7 +148,17 @@ class DictObs(ConstantReward):
         return obs, reward, terminated, truncated, {"is_success": bool(self.point[0] < 0)}
 
 
-for _task in (ConstantReward, NanReward, Crash, Chatty, Slow, DictObs):
+class Secretive(ConstantReward):
+    """Wants the key of some service, and says it aloud."""
+
+    def __init__(self, *, api_key: str, **options: Any) -> None:
+        """Take the key itself, never a reference to it."""
+        super().__init__(**options)
+        assert not api_key.startswith("env:"), "the reference was not resolved"
+        print(f"connected with {api_key}", flush=True)
+
+
+for _task in (ConstantReward, NanReward, Crash, Chatty, Slow, DictObs, Secretive):
     _id = f"{_task.__name__}-v0"
     if _id not in gymnasium.registry:
         gymnasium.register(_id, entry_point=f"{__name__}:{_task.__name__}", max_episode_steps=10)

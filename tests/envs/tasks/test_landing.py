@@ -1,6 +1,7 @@
 """Landing: what counts as a success, what is worth what, who can do it, and its settings."""
 
 import dataclasses
+import importlib
 import math
 from pathlib import Path
 
@@ -241,22 +242,22 @@ def test_the_pilot_says_what_it_cannot_fly():
         landing_pilot.scripted(machine.make("cartpole", 2, {}))
 
 
+@pytest.mark.parametrize("library", ["torch", "jax.numpy"])
 @pytest.mark.parametrize("control", ["attitude", "rates", "torque", "thrusters"])
-def test_torch_flies_the_same_descent(control):
-    torch = pytest.importorskip("torch")
+def test_another_array_library_flies_the_same_descent(control, library):
+    pytest.importorskip(library.partition(".")[0])
+    xp = importlib.import_module(library)
     env = machine.make("landing", 32, {"control": control})
     env.reset(8)
     task, ours = env.task, env.state
-    theirs = {name: torch.from_numpy(values.copy()) for name, values in ours.items()}
+    theirs = {name: xp.asarray(values.copy()) for name, values in ours.items()}
     rng = np.random.default_rng(0)
     for _ in range(40):
         action = rng.uniform(-1.0, 1.0, (env.action_space.shape[0], 32)).astype(np.float32)
-        here, there = (
-            task.advance(np, ours, action),
-            task.advance(torch, theirs, torch.from_numpy(action)),
-        )
+        here = task.advance(np, ours, action)
+        there = task.advance(xp, theirs, xp.asarray(action))
         ours, theirs = here.state, there.state
-        assert np.array_equal(here.terminated, there.terminated.numpy())
-        assert there.reward.numpy() == pytest.approx(here.reward, abs=2e-3)
-    seen = task.observe(torch, theirs).numpy()
+        assert np.array_equal(here.terminated, np.asarray(there.terminated))
+        assert np.asarray(there.reward) == pytest.approx(here.reward, abs=2e-3)
+    seen = np.asarray(task.observe(xp, theirs))
     assert seen == pytest.approx(task.observe(np, ours), abs=1e-3)
