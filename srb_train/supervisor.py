@@ -138,7 +138,7 @@ def attend(module: Sequence[str], environ: Mapping[str, str], also: frozenset[st
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    with _forwarding(child):
+    with child, _forwarding(child):
         for text in _lines(child.stdout, also):
             print(text, file=sys.stderr, flush=True)
         code = child.wait()

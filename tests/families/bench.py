@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import zipfile
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from srb_train import operations, registry, worker
+from srb_train import operations, playback, registry, worker
 from srb_train.context import Context
+from srb_train.evaluate import evaluate
 from srb_train.operations import TrainRequest
+from srb_train.operations.evaluate import EVAL_SEED
 from srb_train.operations.train import place
 from srb_train.runs.store import Run
 from srb_train.stop import Stop
@@ -83,8 +86,8 @@ class Bench:
             **more,
         )
 
-    def train(self, *overrides: str, kill_at: int | None = None, **more: Any) -> Run:
-        """Carry out a request in a forked worker and return its run; `log` tells a failure."""
+    def train(self, *overrides: str, kill_at: int | None = None, code: int = 0, **more: Any) -> Run:
+        """Carry out a request in a forked worker, which must leave by `code`; returns its run."""
         plan = operations.prepare(self.request(*overrides, **more))
         run, order = place(plan, {})
         log = run.path / "train.log"
@@ -95,13 +98,21 @@ class Bench:
             child.kill()
             raise AssertionError(f"the worker still runs after {TIMEOUT} s:\n{log.read_text()}")
         order.unlink()
-        expected = -signal.SIGKILL if kill_at is not None else 0
+        expected = -signal.SIGKILL if kill_at is not None else code
         assert child.exitcode == expected, log.read_text()
         return run
 
     def at(self, root: Path) -> "Bench":
         """Return the same label under another log root."""
         return replace(self, root=root)
+
+
+def play(run: Run, episodes: int, num_envs: int) -> dict[str, Any]:
+    """Evaluate a run's newest checkpoint in this process, as `srb agent eval` does in a child."""
+    spec = run.spec()
+    with closing(registry.make_env(spec.env, num_envs, spec.env_params)) as env:
+        policy = playback.load(run.checkpoints().latest(), spec, env)
+        return evaluate(policy, env, episodes, EVAL_SEED).as_dict()
 
 
 def differences(one: Path, other: Path) -> list[str]:

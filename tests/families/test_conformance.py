@@ -9,7 +9,7 @@ from srb_train import operations, registry
 from srb_train.errors import IntegrityError, UsageError
 from srb_train.operations import EvalRequest
 from srb_train.runs import layout, metrics
-from tests.families.bench import Bench, contents, differences, every_label
+from tests.families.bench import Bench, contents, differences, every_label, play
 
 SIZE = {
     "on_policy": ("agent.n_steps=16", "run.steps=384", "run.checkpoint_every=64"),
@@ -37,12 +37,35 @@ def bench(root: Path, algo: str) -> Bench:
     return Bench(root, algo, "cartpole", (*task, *size(algo), *nets))
 
 
+def kinds(algo: str) -> list[tuple[str, str]]:
+    """Return the kinds of actions and observations that a plate names, one at a time."""
+    _, label, _ = registry.family_of(algo)
+    pairs = [(action, "vector") for action in label.actions]
+    return pairs + [(label.actions[0], seen) for seen in label.observations if seen != "vector"]
+
+
+TASKS = {"vector": "ConstantReward-v0", "dict": "DictObs-v0", "image": "Images-v0"}
+
+
 LABELS = every_label()
 EXACT = [name for name in LABELS if registry.labels()[name][1].resume == "exact"]
 
 
+CORE = ("toy_cem", "sb3_ppo", "sb3_sac")
+"""Labels that stand for the others where only the house, not the label, does the work."""
+
+
 @pytest.fixture(params=LABELS)
 def toy(request, tmp_path) -> Bench:
+    """Every label on its bench."""
+    return bench(tmp_path / "logs", request.param)
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=[] if name in CORE else [pytest.mark.slow]) for name in LABELS]
+)
+def core(request, tmp_path) -> Bench:
+    """Every label on its bench, most of them in the slow lane."""
     return bench(tmp_path / "logs", request.param)
 
 
@@ -95,6 +118,42 @@ def layout_names() -> set[str]:
     }  # fmt: skip
 
 
+def by_kind() -> list:
+    """Return every label with every kind; convolutions are slow on a CPU."""
+    return [
+        pytest.param(algo, *kind, marks=[pytest.mark.slow] if kind[1] == "image" else [])
+        for algo in LABELS
+        for kind in kinds(algo)
+    ]
+
+
+@pytest.mark.parametrize(("algo", "actions", "seen"), by_kind())
+def test_a_label_trains_on_every_kind_that_its_plate_names(tmp_path, algo, actions, seen):
+    discrete = str(actions == "discrete").lower()
+    task = ("env.num_envs=4", f"env.kwargs.discrete={discrete}", "run.seed=7", "run.steps=128")
+    sizes = [word for word in size(algo) if not word.startswith("run.")]
+    run = Bench(tmp_path, algo, f"gymnasium/faults:{TASKS[seen]}", (*task, *sizes)).train()
+    assert run.record()["status"] == "completed"
+    final = last(run)
+    assert all(
+        np.isfinite(array).all() for array in contents(final).values() if array.dtype.kind == "f"
+    )
+    assert play(run, 2, 2)["episodes_completed"] == 2
+
+
+@pytest.mark.parametrize("algo", LABELS)
+def test_a_kind_of_action_that_a_label_does_not_take_is_refused(tmp_path, algo):
+    _, label, _ = registry.family_of(algo)
+    for actions in {"continuous", "discrete"} - set(label.actions):
+        discrete = str(actions == "discrete").lower()
+        task = ("env.num_envs=2", f"env.kwargs.discrete={discrete}", "run.steps=64")
+        refused = Bench(tmp_path, algo, "gymnasium/faults:ConstantReward-v0", task)
+        run = refused.train(code=2)
+        message = run.record()["failure"]["message"]
+        assert algo in message
+        assert "action" in message
+
+
 def test_an_evaluation_plays_the_asked_number_of_episodes(toy):
     run = toy.train()
     request = EvalRequest(run=str(run.path), logdir=toy.root, episodes=5, num_envs=2)
@@ -103,47 +162,46 @@ def test_an_evaluation_plays_the_asked_number_of_episodes(toy):
     assert result["episodes_completed"] == 5
     assert 1 <= result["mean_length"] <= 500
     assert Path(result["path"]).exists()
-    again = operations.evaluate(request)
-    assert again["mean_return"] == result["mean_return"]
+    assert play(run, 5, 2)["mean_return"] == result["mean_return"]
 
 
-def test_more_steps_are_a_total_and_additional_ones_are_added(toy):
-    first = toy.train()
+def test_more_steps_are_a_total_and_additional_ones_are_added(core):
+    first = core.train()
     reached = first.checkpoints().latest().step
-    done = operations.prepare(toy.request(f"run.steps={reached}", continue_training=True))
+    done = operations.prepare(core.request(f"run.steps={reached}", continue_training=True))
     assert done.done
-    total = toy.train(f"run.steps={reached + 100}", continue_training=True)
+    total = core.train(f"run.steps={reached + 100}", continue_training=True)
     then = total.checkpoints().latest().step
     assert reached + 100 <= then == total.record()["step"]
-    added = toy.train(continue_training=True, additional=50)
+    added = core.train(continue_training=True, additional=50)
     assert added.checkpoints().latest().step >= then + 50
     starts = [segment["from_step"] for segment in added.record()["segments"]]
     assert starts == [0, reached, then]
 
 
-def test_an_older_checkpoint_branches_into_a_run_of_its_own(toy):
-    parent = toy.train("run.keep_checkpoints=20")
+def test_an_older_checkpoint_branches_into_a_run_of_its_own(core):
+    parent = core.train("run.keep_checkpoints=20")
     older = parent.checkpoints().all()[1]
-    branch = toy.train(model=str(older.path))
+    branch = core.train(model=str(older.path))
     assert branch.path != parent.path
     assert branch.record()["resumed_from"]["step"] == older.step
     assert differences(last(parent), last(branch)) == []
 
 
-def test_a_checkpoint_with_an_altered_file_is_refused(toy):
-    run = toy.train()
+def test_a_checkpoint_with_an_altered_file_is_refused(core):
+    run = core.train()
     newest = run.checkpoints().latest()
     victim = max(newest.path.glob("*.npz"), key=lambda path: path.stat().st_size)
     victim.write_bytes(victim.read_bytes()[:-3])
     with pytest.raises(IntegrityError, match=victim.name):
-        operations.prepare(toy.request(model=str(newest.path)))
-    plan = operations.prepare(toy.request(continue_training=True))
+        operations.prepare(core.request(model=str(newest.path)))
+    plan = operations.prepare(core.request(continue_training=True))
     assert plan.step < newest.step
     assert any(str(newest.step) in note for note in plan.notes)
 
 
-def test_the_seed_and_the_number_of_copies_cannot_change_on_the_way(toy):
-    toy.train()
+def test_the_seed_and_the_number_of_copies_cannot_change_on_the_way(core):
+    core.train()
     for override in ("run.seed=8", "env.num_envs=8"):
         with pytest.raises(UsageError, match=override.split("=")[0]):
-            operations.prepare(toy.request(override, continue_training=True))
+            operations.prepare(core.request(override, continue_training=True))

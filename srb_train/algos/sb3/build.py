@@ -17,7 +17,7 @@ from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
-from srb_train.algos.sb3 import settings
+from srb_train.algos.sb3 import PLATE, settings
 from srb_train.algos.sb3.ars import SteppedARS
 from srb_train.errors import UnsupportedError, UsageError
 
@@ -35,19 +35,9 @@ ALGORITHMS: Mapping[str, type[BaseAlgorithm]] = {
     "sb3_tqc": sb3_contrib.TQC,
     "sb3_crossq": sb3_contrib.CrossQ,
 }
-ACTIVATIONS: Mapping[str, type[nn.Module]] = {
-    "tanh": nn.Tanh,
-    "relu": nn.ReLU,
-    "elu": nn.ELU,
-    "leaky_relu": nn.LeakyReLU,
-    "gelu": nn.GELU,
-    "silu": nn.SiLU,
-}
 SMALLEST_IMAGE = 36
 """Pixels a side below which SB3's convolutions have nothing left."""
 
-_DISCRETE_ONLY = frozenset({"sb3_dqn", "sb3_qrdqn"})
-_CONTINUOUS_ONLY = frozenset({"sb3_ddpg", "sb3_td3", "sb3_sac", "sb3_tqc", "sb3_crossq"})
 _OURS = frozenset(
     {
         "policy",
@@ -66,7 +56,7 @@ def model(
 ) -> BaseAlgorithm:
     """Build a fresh model; `seed` None leaves the generators of the process alone."""
     algorithm = ALGORITHMS[label]
-    check_actions(label, venv.action_space)
+    _check_actions(label, venv.action_space)
     arguments: dict[str, Any] = {
         key: _schedule(value) if key in settings.SCHEDULES else value
         for key, value in agent.items()
@@ -83,20 +73,14 @@ def model(
         raise UsageError(f"{label} cannot be built from these settings: {error}") from error
 
 
-def check_actions(label: str, space: spaces.Space) -> None:
-    """Refuse an action space that the label cannot act in."""
-    if label in _CONTINUOUS_ONLY and not isinstance(space, spaces.Box):
+def _check_actions(label: str, space: spaces.Space) -> None:
+    """Refuse the kind of actions that the plate does not promise, and name labels that do."""
+    kind = "continuous" if isinstance(space, spaces.Box) else "discrete"
+    if kind not in PLATE.labels[label].actions:
+        others = [name for name, other in PLATE.labels.items() if kind in other.actions]
         raise UnsupportedError(
-            f"{label} takes continuous actions, this task has {space}: "
-            "use sb3_dqn, sb3_qrdqn, sb3_ppo, sb3_a2c or sb3_trpo"
+            f"{label} does not take {kind} actions, this task has {space}: use {', '.join(others)}"
         )
-    if label in _DISCRETE_ONLY and not isinstance(space, spaces.Discrete):
-        raise UnsupportedError(
-            f"{label} takes one discrete action, this task has {space}: "
-            "use sb3_ppo, sb3_a2c or sb3_trpo, or sb3_sac and sb3_td3 for continuous actions"
-        )
-    if not isinstance(space, spaces.Box | spaces.Discrete) and label == "sb3_ars":
-        raise UnsupportedError(f"sb3_ars takes one continuous or discrete action, not {space}")
 
 
 def _policy(label: str, name: str, space: spaces.Space) -> str:
@@ -128,7 +112,7 @@ def _policy_kwargs(given: Mapping[str, Any]) -> dict[str, Any]:
     # SB3 writes into what it is given.
     kwargs = deepcopy(dict(given))
     if kwargs.get("activation_fn") is not None:
-        kwargs["activation_fn"] = ACTIVATIONS[kwargs["activation_fn"]]
+        kwargs["activation_fn"] = getattr(nn, settings.ACTIVATIONS[kwargs["activation_fn"]])
     return kwargs
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
@@ -19,7 +20,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from srb_train.algos.sb3 import bridge, build, replay, state, weights
 from srb_train.contracts import Array, BatchedEnv, Policy, Tracked, TrainContext
-from srb_train.errors import IntegrityError
+from srb_train.errors import IntegrityError, TrainingFailed
 from srb_train.spec import RunSpec
 
 MODEL = "model.zip"
@@ -116,14 +117,21 @@ def train(context: TrainContext) -> None:
         return _save(model, spec, folder, drawn=lead.drawn)
 
     with context.until_stopped(save):
-        model.learn(
-            total_timesteps=spec.steps - context.step,
-            reset_num_timesteps=False,
-            log_interval=None,
-            callback=lead,
-        )
+        _learn(model, spec.steps - context.step, lead)
     if model.logger.name_to_value:
         lead.log()
+
+
+def _learn(model: BaseAlgorithm, steps: int, lead: Lead) -> None:
+    try:
+        model.learn(steps, lead, log_interval=None, reset_num_timesteps=False)
+    except ValueError as error:
+        if all(bool(torch.isfinite(each).all()) for each in model.policy.parameters()):
+            raise
+        raise TrainingFailed(
+            f"the weights are no longer finite at step {model.num_timesteps:,}: "
+            "lower agent.learning_rate, and keep run.nan_guard=true to see where it begins"
+        ) from error
 
 
 def _save(
@@ -206,6 +214,7 @@ class Actor:
         """Act by the model's policy on what its wrappers make of an observation."""
         self._policy = model.policy
         self._venv = venv
+        self._space = venv.action_space
         self._first_action = first_action
         self._memory: Any = None
         self._starts = np.ones(venv.num_envs, dtype=bool)
@@ -217,7 +226,9 @@ class Actor:
             seen, self._memory, self._starts, deterministic=True
         )
         self._starts[:] = False
-        return actions + self._first_action if self._first_action else actions
+        if isinstance(self._space, spaces.Box):
+            return np.clip(actions, self._space.low, self._space.high)
+        return actions + self._first_action
 
     def reset(self, rows: Array) -> None:
         """Forget the memory of the rows (N,) where the mask is true."""

@@ -7,7 +7,15 @@ from typing import Any
 
 from srb_train.errors import UsageError
 
-ACTIVATIONS = ("tanh", "relu", "elu", "leaky_relu", "gelu", "silu")
+ACTIVATIONS = {
+    "tanh": "Tanh",
+    "relu": "ReLU",
+    "elu": "ELU",
+    "leaky_relu": "LeakyReLU",
+    "gelu": "GELU",
+    "silu": "SiLU",
+}
+"""Names in a preset and the classes of `torch.nn` that they mean."""
 ACTION_NOISES = ("normal", "ornstein_uhlenbeck")
 SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 LINEAR = "lin_"
@@ -116,7 +124,7 @@ def _schedule(key: str, value: float | str | None) -> float | str | None:
 
 def _check_choices(agent: Mapping[str, Any]) -> None:
     kwargs = agent["policy_kwargs"]
-    _choose("policy_kwargs.activation_fn", kwargs.get("activation_fn"), ACTIVATIONS)
+    _choose("policy_kwargs.activation_fn", kwargs.get("activation_fn"), list(ACTIVATIONS))
     _choose("action_noise", agent.get("action_noise"), ACTION_NOISES)
     if kwargs.get("shared_lstm") and kwargs.get("enable_critic_lstm"):
         raise UsageError(

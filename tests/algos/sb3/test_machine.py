@@ -12,7 +12,7 @@ import torch
 from gymnasium import spaces
 
 from srb_train.algos.sb3 import PLATE, build, machine
-from srb_train.errors import UnsupportedError, UsageError
+from srb_train.errors import TrainingFailed, UnsupportedError, UsageError
 from tests.algos.sb3.conftest import Slider, changed, small
 
 DISCRETE = ("sb3_dqn", "sb3_qrdqn")
@@ -133,6 +133,20 @@ def test_what_sb3_refuses_is_told_with_the_label(bench):
     bench.make_env = lambda num_envs: Slider(num_envs, action="discrete")
     with pytest.raises(UsageError, match=r"sb3_ppo cannot be built.*gSDE"):
         bench.train(bench.spec("sb3_ppo", agent))
+
+
+class Sick(Slider):
+    """The same task, whose reward is no number after a while."""
+
+    def step(self, action):
+        step = super().step(action)
+        return step._replace(reward=step.reward * np.nan) if self.age.max() > 8 else step
+
+
+def test_weights_that_are_no_longer_finite_end_the_run_in_a_sentence(bench):
+    bench.make_env = Sick
+    with pytest.raises(TrainingFailed, match=r"no longer finite at step .*learning_rate"):
+        bench.train(bench.spec("sb3_ppo", small("sb3_ppo"), nan_guard=False))
 
 
 def test_a_misspelt_policy_is_told_with_the_nearest(bench):

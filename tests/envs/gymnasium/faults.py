@@ -26,6 +26,7 @@ class ConstantReward(gymnasium.Env):
         reward: float = 1.0,
         size: int = 4,
         actions: int = 2,
+        discrete: bool = False,
         picture: str = "square",
         render_mode: str | None = None,
     ) -> None:
@@ -34,7 +35,8 @@ class ConstantReward(gymnasium.Env):
         self.picture = picture
         self.render_mode = render_mode
         self.observation_space = Box(-np.inf, np.inf, (size,), np.float64)
-        self.action_space = Box(-2.0, 2.0, (actions,), np.float32)
+        box = Box(-2.0, 2.0, (actions,), np.float32)
+        self.action_space = Discrete(2) if discrete else box
         self.point = np.zeros(size)
         self.steps = 0
 
@@ -148,6 +150,19 @@ class DictObs(ConstantReward):
         return obs, reward, terminated, truncated, {"is_success": bool(self.point[0] < 0)}
 
 
+class Images(ConstantReward):
+    """What is seen is a small picture of bytes."""
+
+    def __init__(self, **options: Any) -> None:
+        """See 36 x 36 pixels, the least that the usual convolutions take."""
+        super().__init__(**options)
+        self.observation_space = Box(0, 255, (36, 36, 3), np.uint8)
+
+    def observe(self) -> np.ndarray:
+        """Return a grey that follows the point."""
+        return np.full((36, 36, 3), int(127 + 100 * np.tanh(self.point[0])), np.uint8)
+
+
 class Secretive(ConstantReward):
     """Wants the key of some service, and says it aloud."""
 
@@ -158,7 +173,7 @@ class Secretive(ConstantReward):
         print(f"connected with {api_key}", flush=True)
 
 
-for _task in (ConstantReward, NanReward, Crash, Chatty, Slow, DictObs, Secretive):
+for _task in (ConstantReward, NanReward, Crash, Chatty, Slow, DictObs, Images, Secretive):
     _id = f"{_task.__name__}-v0"
     if _id not in gymnasium.registry:
         gymnasium.register(_id, entry_point=f"{__name__}:{_task.__name__}", max_episode_steps=10)
