@@ -27,7 +27,14 @@ from srb_train.operations.train import place
 from srb_train.runs.store import Run
 from srb_train.stop import Stop
 
-FRAMEWORKS = ["stable_baselines3", "sb3_contrib", "srb_train.worker", "tests.families.bench"]
+FRAMEWORKS = [
+    "stable_baselines3",
+    "sb3_contrib",
+    # The first optimizer of a process imports this, which takes seconds.
+    "torch._dynamo",
+    "srb_train.worker",
+    "tests.families.bench",
+]
 TIMEOUT = 120.0
 
 
