@@ -4,6 +4,7 @@ The lander is flown by the scripted controller; the display is what a terminal s
 into the run, built again from its metrics.
 """
 
+import io
 import sys
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def landing(path: Path) -> None:
 
 def display(run: Run, path: Path) -> None:
     """Save the live display of a run as it looked two thirds into it."""
-    console = Console(record=True, width=WIDTH, file=Path("/dev/null").open("w", encoding="utf-8"))
+    console = Console(record=True, width=WIDTH, file=io.StringIO())
     console.print(panel(seen(run), WIDTH))
     console.save_svg(str(path), title="srb agent train --algo sb3_ppo --env landing")
 

@@ -80,7 +80,7 @@ def backend_of(env: str) -> tuple[Backend, str]:
     for backend in backends().values():
         if env in backend.names:
             return backend, env
-        if name and backend.prefix == prefix:
+        if prefix and name and backend.prefix == prefix:
             return backend, name
     raise UsageError(
         f"--env {env}: no such task{nearest(env, tasks())}; `srb ls envs` lists them, "
