@@ -5,6 +5,7 @@ into the run, built again from its metrics.
 """
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from srb_train.runs import metrics
 from srb_train.runs.store import Run
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
+REMOTE_FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
+"""A picture in a README must not load anything from elsewhere."""
 SEED = 7
 STEP = 40
 WIDTH = 76
@@ -37,7 +40,8 @@ def display(run: Run, path: Path) -> None:
     """Save the live display of a run as it looked two thirds into it."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
     console.print(panel(seen(run), WIDTH))
-    console.save_svg(str(path), title="srb agent train --algo sb3_ppo --env landing")
+    picture = console.export_svg(title="srb agent train --algo sb3_ppo --env landing")
+    path.write_text(REMOTE_FONT.sub("", picture), encoding="utf-8")
 
 
 def seen(run: Run) -> Progress:
