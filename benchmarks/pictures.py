@@ -17,6 +17,7 @@ from srb_train.envs.tasks import landing_pilot, machine
 from srb_train.operations.progress import Progress
 from srb_train.runs import metrics
 from srb_train.runs.store import Run
+from srb_train.spec import RunSpec
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 REMOTE_FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
@@ -61,8 +62,15 @@ def seen(run: Run) -> Progress:
         elapsed=last.wall_time - series[metrics.RETURN][0].wall_time,
         returns=tuple(one.value for one in series[metrics.RETURN]),
         successes=tuple(one.value for one in series[metrics.SUCCESS]),
-        checkpoint=spec.checkpoint_every * (last.step // spec.checkpoint_every),
+        checkpoint=_saved(spec, last.step),
     )
+
+
+def _saved(spec: RunSpec, step: int) -> int:
+    """Return the newest checkpoint at a step: the first boundary past each multiple."""
+    rollout = spec.agent_params["n_steps"] * spec.num_envs
+    due = spec.checkpoint_every * (step // spec.checkpoint_every)
+    return rollout * -(-due // rollout)
 
 
 if __name__ == "__main__":
