@@ -46,6 +46,8 @@ class BatchedEnv(Protocol):
     device: str
     max_episode_steps: int | None
     render_fps: int
+    draws_endings: bool
+    """Whether `render`, right after a step that ended a row, draws how that episode ended."""
 
     def reset(self, seed: int) -> Array:
         """Start all rows anew, row i from seed + i; returns (N, *obs)."""

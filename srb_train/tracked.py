@@ -126,6 +126,7 @@ class TrackedEnv:
         self.device = env.device
         self.max_episode_steps = env.max_episode_steps
         self.render_fps = env.render_fps
+        self.draws_endings = env.draws_endings
         self.meter = EpisodeMeter(env.num_envs)
         self.last_obs: Array = None
 

@@ -25,6 +25,7 @@ ENDLESS_CLIP = 1_000
 """Frames of a clip of a task that has no time limit."""
 GIF_FRAMES = 300
 """Frames that a GIF may hold; a longer clip keeps every second one, then every fourth, …"""
+ENDING_SECONDS = 1.5
 _VISIBLE = 8
 _ENCODER_SECONDS = 60.0
 
@@ -70,8 +71,17 @@ def record(
             obs = result.obs
             # Row 0 already stands in its next episode, which is not part of this clip.
             if result.terminated[0] or result.truncated[0]:
+                if env.draws_endings:
+                    _hold(recorder, env)
                 break
     return recorder.path
+
+
+def _hold(recorder: "Recorder", env: BatchedEnv) -> None:
+    """Let the picture of how the episode ended stand for a while."""
+    picture = env.render()
+    for _ in range(max(1, round(ENDING_SECONDS * env.render_fps))):
+        recorder.add(picture)
 
 
 class Recorder:

@@ -22,7 +22,7 @@ class Countdown:
 
     observation_space = spaces.Box(-np.inf, np.inf, (1,), np.float32)
     action_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
-    array, device, render_fps = "numpy", "cpu", 30
+    array, device, render_fps, draws_endings = "numpy", "cpu", 30, False
 
     def __init__(self, lengths, *, max_episode_steps=None, success=None, reward=1.0):
         self.lengths = np.array(lengths)

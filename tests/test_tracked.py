@@ -14,6 +14,7 @@ class Clockwork:
     """Rows that end after 2, 3, 4 … steps; the reward of a step is its row's number."""
 
     array, device, max_episode_steps, render_fps = "numpy", "cpu", None, 10
+    draws_endings = False
 
     def __init__(self, num_envs=3):
         self.num_envs = num_envs

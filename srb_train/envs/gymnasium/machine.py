@@ -67,6 +67,7 @@ class GymnasiumEnv:
         )
         self.num_envs = vector.num_envs
         self.max_episode_steps = max_episode_steps
+        self.draws_endings = False
         self.render_fps = int(vector.metadata.get("render_fps") or DEFAULT_FPS)
 
     def reset(self, seed: int) -> Any:

@@ -95,6 +95,7 @@ class Batch:
         self.action_space = task.action_space
         self.max_episode_steps: int | None = task.max_episode_steps
         self.render_fps = max(1, round(1.0 / task.control_dt))
+        self.draws_endings = True
         self._slots = np.arange(task.draws)
         self._last: State = {}
         self.reset(0)

@@ -47,7 +47,7 @@ class Slider:
     every reward is 1 and nothing terminates.
     """
 
-    array, device, render_fps = "numpy", "cpu", 50
+    array, device, render_fps, draws_endings = "numpy", "cpu", 50, False
 
     def __init__(
         self, num_envs: int, observation="vector", action="continuous", limit=15, constant=False
