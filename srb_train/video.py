@@ -80,6 +80,8 @@ def record(
 def _hold(recorder: "Recorder", env: BatchedEnv) -> None:
     """Let the picture of how the episode ended stand for a while."""
     picture = env.render()
+    if picture is None:
+        return
     for _ in range(max(1, round(ENDING_SECONDS * env.render_fps))):
         recorder.add(picture)
 
