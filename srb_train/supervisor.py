@@ -190,10 +190,11 @@ def _forwarding(worker: subprocess.Popen[bytes]) -> Iterator[None]:
 
 def _wait(worker: subprocess.Popen[bytes], run: Run, display: Display) -> int:
     while True:
+        display.tick(run)
         try:
             return worker.wait(timeout=POLL_SECONDS)
         except subprocess.TimeoutExpired:
-            display.tick(run)
+            continue
 
 
 def _fileno(stream: IO[bytes] | None) -> int:

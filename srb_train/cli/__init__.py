@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Annotated
 
 import typer
-from typer.exceptions import TyperException
+from click import ClickException
 
 import srb_train
 from srb_train import redact
@@ -77,7 +77,7 @@ def _call(words: Line) -> int:
     command = typer.main.get_command(app)
     try:
         code = command.main(list(words.words), prog_name="srb", standalone_mode=False, obj=words)
-    except TyperException as error:
+    except ClickException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "srb")
         said = " ".join(error.format_message().split()).rstrip(".")
         raise UsageError(f"{said}; see `{path} --help`") from error

@@ -56,11 +56,15 @@ Settings = Annotated[
 ]
 ConfigDir = Annotated[
     Path | None,
-    typer.Option("--config-dir", metavar="FOLDER", help="Your own presets, laid over ours."),
+    typer.Option(
+        "--config-dir", path_type=Path, metavar="FOLDER", help="Your own presets, laid over ours."
+    ),
 ]
 Logdir = Annotated[
     Path | None,
-    typer.Option("--logdir", "--logs", metavar="FOLDER", help="Root folder of all runs."),
+    typer.Option(
+        "--logdir", "--logs", path_type=Path, metavar="FOLDER", help="Root folder of all runs."
+    ),
 ]
 Seed = Annotated[
     int | None, typer.Option("--seed", min=0, metavar="N", help="Seed of every generator.")
@@ -140,7 +144,8 @@ NumEnvs = Annotated[
     int | None, typer.Option("--num_envs", min=1, metavar="N", help="Copies of the task.")
 ]
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="Where the result is written.")
+    Path | None,
+    typer.Option("--out", path_type=Path, metavar="FILE", help="Where the result is written."),
 ]
 
 Name = Annotated[
