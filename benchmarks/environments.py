@@ -16,6 +16,7 @@ def measure() -> dict[str, object]:
     """Return environment steps a second on one core."""
     return {
         "landing": {str(n): _ours("landing", n) for n in COPIES},
+        "landing, its arithmetic alone": {str(n): _bare("landing", n) for n in COPIES},
         "cartpole": {str(n): _ours("cartpole", n) for n in COPIES},
         f"gymnasium {LUNAR} SyncVectorEnv, {LUNAR_COPIES} copies": _gymnasium(),
     }
@@ -27,6 +28,16 @@ def _ours(task: str, copies: int) -> float:
     actions = np.random.default_rng(0).uniform(-1, 1, (copies, *env.action_space.shape))
     actions = actions.astype(np.float32)
     return clock.rate(lambda: env.step(actions), copies)
+
+
+def _bare(task: str, copies: int) -> float:
+    """Advance and observe one state again and again: no restarts, no episodes, no bookkeeping."""
+    env = machine.make(task, copies, {})
+    env.reset(0)
+    physics, state = env.task, env.state
+    actions = np.random.default_rng(0).uniform(-1, 1, (*env.action_space.shape, copies))
+    actions = actions.astype(np.float32)
+    return clock.rate(lambda: physics.observe(np, physics.advance(np, state, actions)[0]), copies)
 
 
 def _gymnasium() -> float:

@@ -63,7 +63,7 @@ def _environments(result: Mapping[str, Any]) -> Iterator[str]:
     for task, rates in result.items():
         if isinstance(rates, float):
             yield f"| {task} | | {rates:,.0f} |"
-        elif task in ("landing", "cartpole"):
+        elif task not in ("machine", "command"):
             for copies, rate in rates.items():
                 yield f"| {task} | {copies} | {rate:,.0f} |"
 

@@ -145,8 +145,6 @@ class Label:
     recurrent: bool = False
     demonstrations: bool = False
     onnx: bool = False
-    value_bootstrap: bool = True
-    """Whether it learns a value that time limits must not cut (ARS has none)."""
 
 
 @dataclass(frozen=True, kw_only=True)

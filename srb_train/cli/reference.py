@@ -90,7 +90,6 @@ LABEL = {
     "recurrent": "whether its policy has a memory",
     "resume": "what going on gives: `exact` (bit for bit), `continued` or `weights`",
     "resume_note": "why it gives less than `exact`; null where it does not",
-    "value_bootstrap": "whether it learns a value that time limits must not cut",
     "demonstrations": "whether it learns from demonstrations",
     "onnx": "whether its policy exports to ONNX",
     "devices": "what `--device` may name",

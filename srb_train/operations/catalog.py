@@ -20,7 +20,6 @@ def algos() -> list[dict[str, Any]]:
             "recurrent": label.recurrent,
             "resume": label.resume,
             "resume_note": label.resume_note or None,
-            "value_bootstrap": label.value_bootstrap,
             "demonstrations": label.demonstrations,
             "onnx": label.onnx,
             "devices": list(family.devices),

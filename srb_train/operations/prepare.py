@@ -18,6 +18,7 @@ from srb_train.spec import RunSpec
 
 SMOKE_ENVS = 4
 SMOKE_ROLLOUTS = 2
+SMOKE_STEPS = 1024
 CHECKPOINTS_A_RUN = 10
 LOG_LINES_A_RUN = 200
 RUN_KEYS = (
@@ -223,7 +224,7 @@ def _smoke(spec: RunSpec, family: Family) -> RunSpec:
     num_envs = min(spec.num_envs, SMOKE_ENVS)
     settled = family.settle(spec.algo, agent, num_envs)
     rollout = family.rollout(spec.algo, settled, num_envs)
-    steps = max(SMOKE_ROLLOUTS * rollout, 2 * (agent.get("learning_starts") or 0))
+    steps = max(SMOKE_ROLLOUTS * rollout, SMOKE_STEPS)
     return replace(spec, num_envs=num_envs, agent_params=agent, steps=min(steps, spec.steps))
 
 

@@ -205,3 +205,14 @@ def test_the_seed_and_the_number_of_copies_cannot_change_on_the_way(core):
     for override in ("run.seed=8", "env.num_envs=8"):
         with pytest.raises(UsageError, match=override.split("=")[0]):
             operations.prepare(core.request(override, continue_training=True))
+
+
+def test_a_smoke_run_is_a_whole_run_in_seconds(toy):
+    plan = operations.prepare(toy.request(smoke=True))
+    assert plan.final_step <= 2000
+    assert plan.root == toy.root / "smoke"
+    run = toy.train(smoke=True)
+    assert run.record()["status"] == "completed"
+    assert run.record()["checkpoints"]["latest"] == run.record()["step"]
+    with pytest.raises(UsageError, match="no run to continue"):
+        operations.prepare(toy.request(continue_training=True))

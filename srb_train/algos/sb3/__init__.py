@@ -21,9 +21,7 @@ PLATE = Family(
         "sb3_a2c": _on_policy(title="Advantage Actor-Critic"),
         "sb3_ppo_lstm": _on_policy(title="Recurrent PPO", recurrent=True),
         "sb3_trpo": _on_policy(title="Trust Region Policy Optimization"),
-        "sb3_ars": _on_policy(
-            title="Augmented Random Search", observations=("vector",), value_bootstrap=False
-        ),
+        "sb3_ars": _on_policy(title="Augmented Random Search", observations=("vector",)),
         "sb3_dqn": _discrete(title="Deep Q-Network"),
         "sb3_qrdqn": _discrete(title="Quantile Regression DQN"),
         "sb3_ddpg": _continuous(title="Deep Deterministic Policy Gradient"),
@@ -36,5 +34,6 @@ PLATE = Family(
     structural=settings.STRUCTURAL,
     settle=settings.settle,
     rollout=settings.rollout,
+    smoke=settings.SMOKE,
     weights=(".zip",),
 )

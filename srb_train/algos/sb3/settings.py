@@ -52,6 +52,17 @@ STRUCTURAL = frozenset(
     }
 )
 
+SMOKE: Mapping[str, Any] = {
+    "n_epochs": 2,
+    "learning_starts": 64,
+    "buffer_size": 4000,
+    "batch_size": 32,
+    "gradient_steps": 1,
+    "n_delta": 1,
+    "n_top": 1,
+}
+"""What makes a run of any label take seconds."""
+
 _AT_LEAST_ONE = (
     "batch_size",
     "n_steps",

@@ -157,10 +157,8 @@ def read_numbers(folder: Path) -> dict[str, Any]:
     return found
 
 
-def flat(name: str, obs: Array | Mapping[str, Array] | None) -> dict[str, Array]:
-    """Return an observation, which may be a dict or absent, by dotted name."""
-    if obs is None:
-        return {}
+def flat(name: str, obs: Array | Mapping[str, Array]) -> dict[str, Array]:
+    """Return observations, which may be a dict, by dotted name."""
     if isinstance(obs, Mapping):
         return {f"{name}.{key}": value for key, value in obs.items()}
     return {name: obs}

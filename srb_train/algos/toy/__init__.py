@@ -14,7 +14,6 @@ PLATE = Family(
             title="Cross-entropy method over linear policies",
             actions=("continuous", "discrete"),
             on_policy=True,
-            value_bootstrap=False,
         ),
     },
     unions={"elites": ("int",)},
