@@ -71,6 +71,7 @@ def _train(run: Run, order: Mapping[str, Any], stop: Stop) -> int:
     grade = resume.manifest["grade"] if resume else None
     lifecycle.begin(run, order, resume.step if resume else 0, grade)
     try:
+        _say(_headline(spec, resume))
         with Heartbeat(run.path / layout.HEARTBEAT, budget=spec.steps) as heartbeat:
             context = _context(run, spec, resume, stop, heartbeat)
             _loop(run, context, stop)
@@ -83,6 +84,15 @@ def _train(run: Run, order: Mapping[str, Any], stop: Stop) -> int:
         lifecycle.finish(run, "failed", exit_code=crash.exit_code, failure=_failure(crash, spec))
         return crash.exit_code
     return _last_word(run, stop, context)
+
+
+def _headline(spec: RunSpec, resume: Checkpoint | None) -> str:
+    """Return the first line of the log: what is about to be done."""
+    origin = f"from step {resume.step:,} ({resume.manifest['grade']})" if resume else "from scratch"
+    return (
+        f"{spec.algo} on {spec.env} {origin} to {spec.steps:,}: {spec.num_envs} copies, "
+        f"seed {spec.seed}, {spec.device}, threads {spec.threads}"
+    )
 
 
 def _last_word(run: Run, stop: Stop, context: Context) -> int:

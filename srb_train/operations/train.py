@@ -6,12 +6,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import srb_train
 from srb_train import redact, supervisor
+from srb_train.config import SECTIONS
 from srb_train.operations.prepare import Plan, check_rooms, prepare
 from srb_train.operations.requests import TrainRequest
 from srb_train.runs import lifecycle, provenance, status
@@ -81,6 +82,19 @@ def _order(plan: Plan, environ: Mapping[str, str]) -> dict[str, Any]:
         "changes": redact.tree({key: list(pair) for key, pair in plan.changes.items()}, also),
         "overrides": redact.arguments(plan.settings.overrides, also),
         "command": redact.arguments(plan.request.command, also),
+        "params": _params(plan, also),
+    }
+
+
+def _params(plan: Plan, also: frozenset[str]) -> dict[str, str]:
+    """Return the sections of the configuration as YAML, computed values filled in."""
+    spec = plan.spec
+    run = {key: getattr(spec, key) for key in plan.settings.run}
+    settled = replace(plan.settings, run=run, agent=dict(spec.agent_params))
+    return {
+        section: "".join(redact.text(line, also) + "\n" for line in text.splitlines())
+        for section in SECTIONS
+        if (text := settled.as_yaml(section))
     }
 
 
@@ -88,9 +102,8 @@ def _create(plan: Plan, environ: Mapping[str, str]) -> Run:
     """Reserve a folder and write everything that is known before training."""
     known = provenance.collect(Path(srb_train.__file__).resolve().parents[1], environ)
     order = _order(plan, environ)
-    params = {section: plan.settings.as_yaml(section) for section in ("run", "env", "agent")}
     return RunStore(plan.root).create(
-        plan.spec, _facts(plan, order, known), _metadata(plan, order, known), params
+        plan.spec, _facts(plan, order, known), _metadata(plan, order, known), order["params"]
     )
 
 

@@ -1,7 +1,7 @@
 """How a run's record moves: an order begins a segment, the worker ends it, or its parent does.
 
-An order is what the next segment is to do: {spec, changes, overrides, command}. It is a file of
-its own, because only the worker that won the run's lock may touch the run's spec and record.
+An order is what the next segment is to do: {spec, params, changes, overrides, command}. It has a
+file of its own, because only the worker that won the run's lock may touch the run's own files.
 """
 
 import os
@@ -27,6 +27,9 @@ def begin(run: Run, order: Mapping[str, Any], from_step: int, grade: str | None)
     """Let the order's spec stand, and open its segment in the name of this process."""
     spec = RunSpec.from_dict(order["spec"])
     files.write_json(run.path / layout.SPEC, spec.as_dict())
+    if order["changes"]:
+        for section, text in order["params"].items():
+            files.write_text(run.path / layout.PARAMS / f"{section}.yaml", text)
     pid = os.getpid()
 
     def opened(current: record.Record) -> record.Record:

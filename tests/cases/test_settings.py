@@ -105,3 +105,19 @@ def test_secrets_are_refused_in_settings_and_never_said_back(srb, logs):
     is_clean(done, "api_key", "env:")
     assert secret not in done.stdout + done.stderr
     assert not logs.exists()
+
+
+def test_computed_values_are_recorded_and_follow_a_change(srb, logs):
+    size = ("env.num_envs=4", "agent.n_steps=32", "run.seed=1")
+    srb("agent", "train", *PPO, *size, "run.steps=128", "--logdir", logs, check=True)
+    (run,) = runs(logs)
+    params = run.path / "params"
+    assert yaml.safe_load((params / "agent.yaml").read_text())["batch_size"] == 16
+    assert yaml.safe_load((params / "run.yaml").read_text())["checkpoint_every"] == 128
+    srb(
+        "agent", "train", *PPO, "--continue", "agent.batch_size=64", "run.steps=256",
+        "--logdir", logs, check=True,
+    )  # fmt: skip
+    assert yaml.safe_load((params / "agent.yaml").read_text())["batch_size"] == 64
+    assert yaml.safe_load((params / "run.yaml").read_text())["steps"] == 256
+    assert "from step 128 (exact)" in run.log_path.read_text()
