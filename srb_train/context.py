@@ -5,6 +5,7 @@ a resume puts everything back, so that going on is the same as never having stop
 """
 
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -250,9 +251,9 @@ def _part(state: Mapping[str, Array], prefix: str) -> dict[str, Array]:
 def _read_state(folder: Path) -> dict[str, Array]:
     path = folder / STATE
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             state = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise IntegrityError(f"{path}: cannot be read ({error})") from error
     if int(state.get("schema", 0)) != _SCHEMA:
         raise IntegrityError(f"{path}: written by another version of this product")

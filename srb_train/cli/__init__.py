@@ -21,6 +21,9 @@ from srb_train.cli.line import Line
 from srb_train.cli.ls import ls
 from srb_train.errors import SrbError, UsageError
 
+NO_VARIABLE = " (env var: 'None')"
+"""What Typer adds to a missing option that no environment variable could give."""
+
 app = typer.Typer(
     name="srb",
     help="Train any RL algorithm of any framework on any task, and leave a run you can trust.",
@@ -79,7 +82,7 @@ def _call(words: Line) -> int:
         code = command.main(list(words.words), prog_name="srb", standalone_mode=False, obj=words)
     except ClickException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "srb")
-        said = " ".join(error.format_message().split()).rstrip(".")
+        said = " ".join(error.format_message().replace(NO_VARIABLE, "").split()).rstrip(".")
         raise UsageError(f"{said}; see `{path} --help`") from error
     return code or 0
 
