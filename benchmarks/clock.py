@@ -1,6 +1,7 @@
 """How a command or a function is timed here: interleaved, repeated, summarised by the median."""
 
 import os
+import resource
 import statistics
 import subprocess
 import time
@@ -24,6 +25,15 @@ def wall(command: Sequence[str], **more: str) -> float:
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
     return taken
+
+
+def cost(command: Sequence[str]) -> tuple[float, float]:
+    """Run a command; returns its wall seconds and the processor seconds of all its processes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = wall(command)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+    return seconds, user + system
 
 
 def in_turn(

@@ -1,7 +1,8 @@
 """Overhead: the whole command `srb agent train` against a direct Stable-Baselines3 script.
 
 Both train the same algorithm on the same batch of landings with the same sizes, seed and threads,
-and both write TensorBoard scalars and a final model.
+and both write TensorBoard scalars and a final model. A pair is one run of each, one after the
+other; both the wall time of the whole command and the processor time of all its processes count.
 """
 
 import json
@@ -12,33 +13,42 @@ from pathlib import Path
 
 from benchmarks import clock
 
-RUNS = 3
-CASES = {"sb3_ppo": ("run.steps=500000",), "sb3_sac": ("run.steps=20000", "env.num_envs=16")}
+CASES = {
+    "sb3_ppo, 512 copies": ("sb3_ppo", ("run.steps=500000",), 3),
+    "sb3_ppo, 16 copies": ("sb3_ppo", ("run.steps=500000", "env.num_envs=16"), 2),
+    "sb3_sac, 16 copies": ("sb3_sac", ("run.steps=20000", "env.num_envs=16"), 2),
+}
+"""Name -> label, settings, pairs."""
 
 
 def measure() -> dict[str, object]:
-    """Return seconds of both sides and the ratio of the medians, for each case."""
-    return {"runs": RUNS, "cases": {algo: _case(algo, more) for algo, more in CASES.items()}}
+    """Return seconds of both sides and the medians of their ratios, for each case."""
+    return {"cases": {name: _case(*case) for name, case in CASES.items()}}
 
 
-def _case(algo: str, overrides: tuple[str, ...]) -> dict[str, object]:
+def _case(algo: str, overrides: tuple[str, ...], pairs: int) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as scratch:
-        srb = _srb(algo, overrides, scratch)
+        srb = _srb(algo, (*overrides, "run.seed=0"), scratch)
         spec = Path(scratch) / "spec.json"
-        clock.wall([*srb, "run.seed=0"])
-        spec.write_bytes(next(Path(scratch).rglob("spec.json")).read_bytes())
         direct = [sys.executable, "-m", "benchmarks.direct_sb3", str(spec), scratch]
-        seconds = clock.in_turn({"srb": [*srb, "run.seed=0"], "direct": direct}, RUNS)
+        rows = []
+        for _ in range(pairs):
+            ours = clock.cost(srb)
+            spec.write_bytes(
+                next(Path(scratch).rglob("run.json")).with_name(spec.name).read_bytes()
+            )
+            rows.append({"srb": ours, "direct": clock.cost(direct)})
         steps = json.loads(spec.read_text(encoding="utf-8"))["steps"]
-    middle = clock.medians(seconds)
-    pairs = [a / b for a, b in zip(seconds["srb"], seconds["direct"], strict=True)]
     return {
         "steps": steps,
-        "seconds": seconds,
-        "medians": middle,
-        "ratio": middle["srb"] / middle["direct"],
-        "ratio_of_pairs": statistics.median(pairs),
+        "pairs": rows,
+        "wall_ratio": _ratio(rows, 0),
+        "cpu_ratio": _ratio(rows, 1),
     }
+
+
+def _ratio(rows: list[dict[str, tuple[float, float]]], part: int) -> float:
+    return statistics.median(row["srb"][part] / row["direct"][part] for row in rows)
 
 
 def _srb(algo: str, overrides: tuple[str, ...], logs: str) -> list[str]:

@@ -52,10 +52,16 @@ def _startup(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _overhead(result: Mapping[str, Any]) -> Iterator[str]:
-    yield "| label | steps | `srb agent train` s | direct script s | ratio |\n|---|---|---|---|---|"
-    for algo, case in result["cases"].items():
-        ours, direct = case["medians"]["srb"], case["medians"]["direct"]
-        yield f"| {algo} | {case['steps']:,} | {ours:.2f} | {direct:.2f} | {case['ratio']:.3f} |"
+    head = ("case", "steps", "`srb agent train`, s", "direct script, s", "wall ratio", "CPU ratio")
+    yield f"| {' | '.join(head)} |\n|{'---|' * len(head)}"
+    for name, case in result["cases"].items():
+        walls = [
+            ", ".join(f"{pair[side][0]:.1f}" for pair in case["pairs"])
+            for side in ("srb", "direct")
+        ]
+        cells = (name, f"{case['steps']:,}", *walls)
+        yield f"| {' | '.join(cells)} | {case['wall_ratio']:.3f} | {case['cpu_ratio']:.3f} |"
+    yield "\nEach figure is one run, in the order they were taken; ratios are medians over pairs."
 
 
 def _environments(result: Mapping[str, Any]) -> Iterator[str]:

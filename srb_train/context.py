@@ -62,7 +62,6 @@ class Context:
         self._desk = desk
         self._state = _read_state(resume) if resume else None
         self.step = int(self._state["step"]) if self._state else 0
-        self._resumed_at = self.step
         self._committed: int | None = self.step if resume else None
         self._next_checkpoint = _next_multiple(self.step, spec.checkpoint_every)
         self._next_log = _next_multiple(self.step, spec.log_every)
@@ -71,7 +70,6 @@ class Context:
         self._env: TrackedEnv | None = None
         self._save: Save | None = None
         self._consistent = True
-        self._environment_restored = False
 
     # What a machine uses
 
@@ -104,11 +102,12 @@ class Context:
             self._state = None
         self._consistent = True
         stop = self._desk.stop
-        due = self._committed is None or self.step >= self._next_checkpoint
-        if due or stop.requested or stop.checkpoint_now:
-            self._commit()
         if stop.requested or self.step >= self.spec.steps:
+            self._consistent = True
             raise StopTraining
+        due = self._committed is None or self.step >= self._next_checkpoint
+        if due or stop.checkpoint_now:
+            self._commit()
         self._consistent = False
 
     @contextmanager
@@ -122,8 +121,9 @@ class Context:
         except StopTraining:
             finished = self._consistent
         if finished:
-            self._commit()
+            # What is logged here must not be logged again by a run that goes on from here.
             self._log()
+            self._commit()
         else:
             self.say(
                 f"stopped between two boundaries at step {self.step:,}; "
@@ -221,7 +221,6 @@ class Context:
 
     def _restore_env(self, env: TrackedEnv, state: Mapping[str, Array]) -> None:
         inner = _part(state, "env")
-        self._environment_restored = bool(inner)
         if inner:
             env.load_state_dict(inner)
             obs = _part(state, "obs")
