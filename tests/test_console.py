@@ -6,7 +6,9 @@ import sys
 from tests.conftest import environment
 
 TOY = ("--algo", "toy_cem", "--env", "cartpole", "env.num_envs=4", "agent.horizon=10")
-ASK = "print('a', spec.algo, env.num_envs, policy.act(env.reset(0)).shape, run.record()['status'])\n"
+ASK = (
+    "print('a', spec.algo, env.num_envs, policy.act(env.reset(0)).shape, run.record()['status'])\n"
+)
 
 
 def test_the_shell_holds_run_spec_env_and_policy(tmp_path):
