@@ -74,7 +74,7 @@ def _train(run: Run, order: Mapping[str, Any], stop: Stop) -> int:
         _say(_headline(spec, resume))
         with Heartbeat(run.path / layout.HEARTBEAT, budget=spec.steps) as heartbeat:
             context = _context(run, spec, resume, stop, heartbeat)
-            _loop(run, context, stop)
+            done = _loop(run, context, stop)
     except SrbError as error:
         lifecycle.finish(run, "failed", exit_code=error.exit_code, failure=_failure(error, spec))
         return _refuse(error)
@@ -83,7 +83,10 @@ def _train(run: Run, order: Mapping[str, Any], stop: Stop) -> int:
         crash = TrainingFailed(f"{type(error).__name__}: {error}")
         lifecycle.finish(run, "failed", exit_code=crash.exit_code, failure=_failure(crash, spec))
         return crash.exit_code
-    return _last_word(run, stop, context)
+    if done or stop.reason is None:
+        lifecycle.finish(run, "completed", exit_code=0, step=context.step)
+        return 0
+    return _stopped(run, stop.reason, context.step)
 
 
 def _headline(spec: RunSpec, resume: Checkpoint | None) -> str:
@@ -95,13 +98,10 @@ def _headline(spec: RunSpec, resume: Checkpoint | None) -> str:
     )
 
 
-def _last_word(run: Run, stop: Stop, context: Context) -> int:
-    if stop.reason is None or context.step >= context.spec.steps:
-        lifecycle.finish(run, "completed", exit_code=0, step=context.step)
-        return 0
-    number = "SIGHUP" if stop.reason == "SUPERVISOR_LOST" else stop.reason
-    code = Interrupted(number, stop.reason).exit_code
-    lifecycle.finish(run, "stopped", exit_code=code, step=context.step, signal=stop.reason)
+def _stopped(run: Run, reason: str, step: int) -> int:
+    number = "SIGHUP" if reason == "SUPERVISOR_LOST" else reason
+    code = Interrupted(number, reason).exit_code
+    lifecycle.finish(run, "stopped", exit_code=code, step=step, signal=reason)
     return code
 
 
@@ -171,8 +171,8 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _loop(run: Run, context: Context, stop: Stop) -> None:
-    """Train, then do what was asked for after training."""
+def _loop(run: Run, context: Context, stop: Stop) -> bool:
+    """Train, then do what was asked for after training; tells whether all of it is done."""
     spec = context.spec
     family, _, _ = registry.family_of(spec.algo)
     try:
@@ -183,10 +183,11 @@ def _loop(run: Run, context: Context, stop: Stop) -> None:
     if context.rates is not None:
         files.write_json(run.path / PERF, context.rates.as_dict())
         _say(context.rates.as_text())
-    if spec.video and not stop.requested:
-        path = run.path / layout.VIDEOS / f"{context.step}.mp4"
-        film = playback.film(run, path, stop)
-        _say(f"video: {film or 'given up: a stop was asked for'}")
+    if not spec.video or stop.requested:
+        return context.step >= spec.steps and not spec.video
+    film = playback.film(run, run.path / layout.VIDEOS / f"{context.step}.mp4", stop)
+    _say(f"video: {film or 'given up: a stop was asked for'}")
+    return film is not None
 
 
 def _dumped(run: Run, context: Context, error: NonFinite) -> TrainingFailed:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 
+import psutil
 import pytest
 
 from srb_train.runs import metrics
@@ -49,6 +50,32 @@ def test_s11_a_signal_before_the_first_update_saves_the_start(start_srb, logs):
     (run,) = runs(logs)
     assert run.record()["status"] == "stopped"
     assert run.checkpoints().latest().step == 0
+
+
+def test_s11_a_signal_during_the_video_leaves_no_half_of_it(start_srb, logs):
+    words = (*TOY, "run.steps=100", "--video", "--logdir", logs, "--hide_ui")
+    child = start_srb("agent", "train", *words)
+    until(lambda: runs(logs) and (runs(logs)[0].path / "videos").exists(), "the first frame")
+    child.send_signal(signal.SIGTERM)
+    output, _ = child.communicate(timeout=15)
+    assert child.returncode == 143, output
+    (run,) = runs(logs)
+    assert (run.record()["status"], run.record()["step"]) == ("stopped", 100)
+    assert run.checkpoints().latest().step == 100
+    assert list((run.path / "videos").iterdir()) == []
+
+
+def test_s11_a_signal_during_an_evaluation_ends_it(srb, start_srb, logs):
+    slow = ("--algo", "toy_cem", "--env", "gymnasium/faults:Slow-v0", "env.num_envs=2")
+    size = ("agent.horizon=5", "run.steps=10", "env.kwargs.seconds=0.01")
+    srb("agent", "train", *slow, *size, "--logdir", logs, check=True)
+    (run,) = runs(logs)
+    child = start_srb("agent", "eval", "--run", run.path, "--logdir", logs, "--episodes", "100000")
+    until(lambda: psutil.Process(child.pid).children(), "the child that plays")
+    child.send_signal(signal.SIGTERM)
+    output, _ = child.communicate(timeout=15)
+    assert child.returncode == 143, output
+    assert not list(run.path.rglob("eval.json"))
 
 
 def test_a_second_signal_leaves_at_the_next_step(start_srb, logs):
