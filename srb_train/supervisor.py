@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,7 +115,8 @@ def supervise(
     with BoundedLog(run.path / layout.LOG) as log:
         pump = threading.Thread(target=_pump, args=(process.stdout, log, display, also))
         pump.start()
-        with _forwarding(process):
+        with _forwarding() as hand_over:
+            hand_over(process)
             worker.assign(run, order)
             code = _wait(process, run, display)
         pump.join()
@@ -130,18 +131,20 @@ def attend(module: Sequence[str], environ: Mapping[str, str], also: frozenset[st
 
     What it says goes to our standard error, redacted: standard output is for our answer.
     """
-    child = subprocess.Popen(
-        [sys.executable, "-m", *module],
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    with child, _forwarding(child):
-        for text in _lines(child.stdout, also):
-            print(text, file=sys.stderr, flush=True)
-        code = child.wait()
+    with _forwarding() as hand_over:
+        child = subprocess.Popen(
+            [sys.executable, "-m", *module],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        hand_over(child)
+        with child:
+            for text in _lines(child.stdout, also):
+                print(text, file=sys.stderr, flush=True)
+            code = child.wait()
     return 128 - code if code < 0 else code
 
 
@@ -170,19 +173,30 @@ def _lines(stream: IO[bytes] | None, also: frozenset[str]) -> Iterator[str]:
 
 
 @contextmanager
-def _forwarding(worker: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Pass our signals on to the worker while it lives; the third stopping one kills it."""
-    received = 0
+def _forwarding() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Pass our signals on to the process that is handed over, while it lives.
+
+    What comes before there is a process is passed on as soon as there is one. The third signal
+    that asks for a stop kills.
+    """
+    received: list[int] = []
+    child: subprocess.Popen[bytes] | None = None
 
     def forward(number: int, frame: FrameType | None) -> None:
-        nonlocal received
-        received += number != signal.SIGUSR1
-        if worker.poll() is None:
-            worker.send_signal(signal.SIGKILL if received > 2 else number)
+        received.append(number)
+        if child is not None and child.poll() is None:
+            asked = len(received) - received.count(signal.SIGUSR1)
+            child.send_signal(signal.SIGKILL if asked > 2 else number)
+
+    def hand_over(process: subprocess.Popen[bytes]) -> None:
+        nonlocal child
+        child = process
+        for number in received:
+            child.send_signal(number)
 
     before = {number: signal.signal(number, forward) for number in FORWARDED}
     try:
-        yield
+        yield hand_over
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
