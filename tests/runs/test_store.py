@@ -209,11 +209,11 @@ import os, sys, time
 from pathlib import Path
 from srb_train.runs.store import Run
 with Run(Path(sys.argv[1])).claim():
-    child = os.fork()
-    if child == 0:
+    if os.fork() == 0:
+        # The copy speaks itself: then its side of the fork is over.
+        print(os.getpid(), flush=True)
         while True:
             time.sleep(60)
-    print(child, flush=True)
     sys.stdin.readline()
 """
 
