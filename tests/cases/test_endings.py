@@ -13,6 +13,11 @@ from tests.cases.conftest import LONG, TOY, has_trained, runs, strict_lines, unt
 from tests.conftest import environment
 
 FAULT = ("--algo", "toy_cem", "env.num_envs=4", "agent.horizon=25", "run.seed=3")
+SLOW = (
+    "--algo", "toy_cem", "--env", "gymnasium/faults:Slow-v0", "env.num_envs=2",
+    "agent.horizon=100000", "run.steps=100000000",
+)  # fmt: skip
+"""A run whose first rollout lasts longer than any grace."""
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -37,11 +42,7 @@ def test_s10_s11_a_signal_saves_and_leaves_by_its_code(start_srb, logs, number, 
 
 
 def test_s11_a_signal_before_the_first_update_saves_the_start(start_srb, logs):
-    slow = (
-        "--algo", "toy_cem", "--env", "gymnasium/faults:Slow-v0", "env.num_envs=2",
-        "agent.horizon=100000", "run.steps=100000000",
-    )  # fmt: skip
-    child = start_srb("agent", "train", *slow, "--logdir", logs, "--hide_ui")
+    child = start_srb("agent", "train", *SLOW, "--logdir", logs, "--hide_ui")
     until(lambda: has_trained(logs), "the first steps")
     child.send_signal(signal.SIGTERM)
     output, _ = child.communicate(timeout=15)
@@ -78,11 +79,7 @@ def test_s11_a_signal_during_an_evaluation_ends_it(srb, start_srb, logs):
 
 
 def test_a_second_signal_leaves_at_the_next_step(start_srb, logs):
-    slow = (
-        "--algo", "toy_cem", "--env", "gymnasium/faults:Slow-v0", "env.num_envs=2",
-        "agent.horizon=100000", "run.steps=100000000",
-    )  # fmt: skip
-    child = start_srb("agent", "train", *slow, "--logdir", logs, "--hide_ui")
+    child = start_srb("agent", "train", *SLOW, "--logdir", logs, "--hide_ui")
     until(lambda: has_trained(logs), "the first steps")
     child.send_signal(signal.SIGINT)
     child.send_signal(signal.SIGTERM)
