@@ -48,10 +48,10 @@ house: $(READY) ## floors, budgets, light doors, the tree in the README
 	$(BIN)/lint-imports
 	$(PYTEST) tests/house
 
-smoke: $(READY) ## the default label for a few seconds
-	$(BIN)/srb agent train --algo sb3_ppo --env landing --smoke --hide_ui
+smoke: $(READY) ## every label for a few seconds
+	$(PYTEST) -v tests/families -k a_smoke_run
 
-bench: $(READY) ## measure and write benchmarks/
+bench: $(READY) ## measure and write benchmarks/ (labels and landing by their names only)
 	$(BIN)/python -m benchmarks
 
 docs: $(READY) ## regenerate what is generated in docs/ and README.md

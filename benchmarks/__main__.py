@@ -1,7 +1,7 @@
-"""Measure and write: `python -m benchmarks [startup] [overhead] [environments] [records] [labels]`.
+"""Measure and write: `python -m benchmarks [NAME …]`, names as in MEASUREMENTS.
 
-Without names every measurement but the long `labels` is taken. Each writes its own JSON under
-benchmarks/results/, and benchmarks/README.md is made anew from all of them.
+Without names every measurement but the long `landing` and `labels` is taken. Each writes its own
+JSON under benchmarks/results/, and benchmarks/README.md is made anew from all of them.
 """
 
 import argparse
@@ -9,12 +9,12 @@ import json
 import platform
 import sys
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import psutil
 
-from benchmarks import environments, labels, overhead, records, report, startup
+from benchmarks import environments, labels, landing, overhead, records, report, startup
 
 RESULTS = Path(__file__).parent / "results"
 MEASUREMENTS = {
@@ -22,14 +22,17 @@ MEASUREMENTS = {
     "overhead": overhead.measure,
     "environments": environments.measure,
     "records": records.measure,
+    "landing": landing.measure,
     "labels": labels.measure,
 }
-BY_REQUEST = {"labels"}
+BY_REQUEST = {"landing", "labels"}
+IN_PARTS = {"overhead", "labels"}
+"""Measurements that can be taken for some labels or families and keep the others' figures."""
 
 
 def machine() -> dict[str, object]:
     """Return what a reader must know about the machine to compare a figure."""
-    names = ("torch", "stable-baselines3", "gymnasium", "numpy")
+    names = ("torch", "jax", "stable-baselines3", "sbx-rl", "skrl", "rsl-rl-lib", "numpy")
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "processor": processor(),
@@ -37,8 +40,16 @@ def machine() -> dict[str, object]:
         "memory_gib": round(psutil.virtual_memory().total / 2**30),
         "load_before": psutil.getloadavg()[0],
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in names},
+        "versions": {name: version(name) for name in names if installed(name)},
     }
+
+
+def installed(name: str) -> bool:
+    """Tell whether a distribution is there."""
+    try:
+        return bool(version(name))
+    except PackageNotFoundError:
+        return False
 
 
 def processor() -> str:
@@ -53,15 +64,26 @@ def main() -> None:
     """Take the measurements that were named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("names", nargs="*", choices=[*MEASUREMENTS, []], metavar="NAME")
-    names = parser.parse_args().names or [name for name in MEASUREMENTS if name not in BY_REQUEST]
+    parser.add_argument("--only", nargs="+", default=(), help="labels, or families for overhead")
+    given = parser.parse_args()
+    names = given.names or [name for name in MEASUREMENTS if name not in BY_REQUEST]
     RESULTS.mkdir(exist_ok=True)
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)
         facts = machine()
-        result = {"machine": facts, "command": f"python -m benchmarks {name}"}
-        result |= MEASUREMENTS[name]()
-        (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n", "utf-8")
+        only = (tuple(given.only),) if given.only and name in IN_PARTS else ()
+        measured = MEASUREMENTS[name](*only)
+        _keep(RESULTS / f"{name}.json", name, facts, measured)
     report.write(RESULTS, Path(__file__).parent / "README.md")
+
+
+def _keep(path: Path, name: str, facts: dict[str, object], measured: dict[str, object]) -> None:
+    """Write a result; cases of a measurement in parts join those that were measured before."""
+    if name in IN_PARTS and path.exists():
+        before = json.loads(path.read_text(encoding="utf-8"))["cases"]
+        measured = {**measured, "cases": before | measured["cases"]}
+    result = {"machine": facts, "command": f"python -m benchmarks {name}", **measured}
+    path.write_text(json.dumps(result, indent=2) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""The script that someone would write without this product: `direct_sb3 SPEC FOLDER`.
+"""The script that someone would write without this product: `direct_sb3 SPEC FOLDER [fused]`.
 
 It imports Stable-Baselines3 and the task, nothing else of ours, and takes its sizes from a spec.
+With `fused` Adam updates all tensors in one call, as `srb` has it; SB3 itself leaves that off.
 """
 
 import json
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from stable_baselines3 import PPO, SAC
+from stable_baselines3.common.save_util import recursive_getattr
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from srb_train.envs.tasks import machine
@@ -78,7 +80,16 @@ def schedule(value):
     return value
 
 
-def main(spec_file, folder):
+def fuse(model):
+    """Have every Adam work as `srb` has it."""
+    for name in model._get_torch_save_params()[0]:
+        optimizer = recursive_getattr(model, name)
+        if isinstance(optimizer, torch.optim.Adam):
+            for group in optimizer.param_groups:
+                group["fused"] = True
+
+
+def main(spec_file, folder, optimizer=""):
     """Train as the spec says."""
     spec = json.loads(Path(spec_file).read_text(encoding="utf-8"))
     torch.set_num_threads(spec["threads"])
@@ -99,6 +110,8 @@ def main(spec_file, folder):
     model = ALGORITHMS[spec["algo"]](
         "MlpPolicy", env, seed=spec["seed"], device="cpu", tensorboard_log=folder, **agent
     )
+    if optimizer == "fused":
+        fuse(model)
     model.learn(spec["steps"])
     model.save(Path(folder) / "model.zip")
 

@@ -1,54 +1,87 @@
-"""Overhead: the whole command `srb agent train` against a direct Stable-Baselines3 script.
+"""Overhead: the whole command `srb agent train` against a direct script over the same framework.
 
-Both train the same algorithm on the same batch of landings with the same sizes, seed and threads,
-and both write TensorBoard scalars and a final model. A pair is one run of each, one after the
-other; both the wall time of the whole command and the processor time of all its processes count.
+Both train the same algorithm on the same batch of landings with the same networks, sizes, seed and
+threads; the script is the loop that someone would write with the framework alone, see
+`direct_<family>.py`. Where a family's command uses a fused Adam, the script runs a second time with
+it. A round is one run of each, one after the other; wall time of the whole command and processor
+time of all its processes count. `python -m benchmarks overhead sbx` measures one family.
 """
 
 import json
 import statistics
 import sys
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import clock
+from srb_train import registry
 
-CASES = {
-    "sb3_ppo, 512 copies": ("sb3_ppo", ("run.steps=500000",), 3),
-    "sb3_ppo, 16 copies": ("sb3_ppo", ("run.steps=500000", "env.num_envs=16"), 2),
-    "sb3_sac, 16 copies": ("sb3_sac", ("run.steps=20000", "env.num_envs=16"), 2),
+FUSED = ("sb3", "skrl", "rsl_rl")
+"""Families whose Adam is fused by the command."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A label, the settings that both sides get, and how often both run."""
+
+    algo: str
+    settings: tuple[str, ...]
+    rounds: int
+
+    @property
+    def family(self) -> str:
+        """Name of the framework's room."""
+        return registry.family_of(self.algo)[0].name
+
+
+CASES: Mapping[str, Case] = {
+    "sb3_ppo, 512 copies": Case("sb3_ppo", ("run.steps=500000",), 5),
+    "sb3_ppo, 16 copies": Case("sb3_ppo", ("run.steps=500000", "env.num_envs=16"), 1),
+    "sb3_sac, 16 copies": Case("sb3_sac", ("run.steps=20000", "env.num_envs=16"), 3),
+    "sb3_sac, 1 copy": Case("sb3_sac", ("run.steps=3000", "env.num_envs=1"), 3),
+    "sbx_ppo, 512 copies": Case("sbx_ppo", ("run.steps=1000000",), 3),
+    "sbx_sac, 16 copies": Case("sbx_sac", ("run.steps=40000", "env.num_envs=16"), 3),
+    "sbx_sac, 1 copy": Case("sbx_sac", ("run.steps=6000", "env.num_envs=1"), 3),
+    "skrl_ppo, 512 copies": Case("skrl_ppo", ("run.steps=500000",), 3),
+    "skrl_sac, 16 copies": Case("skrl_sac", ("run.steps=20000", "env.num_envs=16"), 3),
+    "skrl_sac, 1 copy": Case("skrl_sac", ("run.steps=3000", "env.num_envs=1"), 3),
+    "rsl_rl_ppo, 512 copies": Case("rsl_rl_ppo", ("run.steps=500000",), 3),
 }
-"""Name -> label, settings, pairs."""
 
 
-def measure() -> dict[str, object]:
-    """Return seconds of both sides and the medians of their ratios, for each case."""
-    return {"cases": {name: _case(*case) for name, case in CASES.items()}}
+def measure(families: tuple[str, ...] = ()) -> dict[str, object]:
+    """Return seconds of all sides and the medians of their ratios, for each case."""
+    wanted = {name: c for name, c in CASES.items() if not families or c.family in families}
+    return {"cases": {name: _measured(case) for name, case in wanted.items()}}
 
 
-def _case(algo: str, overrides: tuple[str, ...], pairs: int) -> dict[str, object]:
+def _measured(case: Case) -> dict[str, object]:
+    scripts = {"direct": ()} | ({"direct, fused Adam": ("fused",)} if case.family in FUSED else {})
     with tempfile.TemporaryDirectory() as scratch:
-        srb = _srb(algo, (*overrides, "run.seed=0"), scratch)
+        srb = _srb(case.algo, (*case.settings, "run.seed=0"), scratch)
         spec = Path(scratch) / "spec.json"
-        direct = [sys.executable, "-m", "benchmarks.direct_sb3", str(spec), scratch]
-        rows = []
-        for _ in range(pairs):
+        direct = [sys.executable, "-m", f"benchmarks.direct_{case.family}", str(spec), scratch]
+        rows: list[dict[str, tuple[float, float]]] = []
+        for _ in range(case.rounds):
             ours = clock.cost(srb)
-            spec.write_bytes(
-                next(Path(scratch).rglob("run.json")).with_name(spec.name).read_bytes()
-            )
-            rows.append({"srb": ours, "direct": clock.cost(direct)})
+            written = next(Path(scratch).rglob("run.json")).with_name(spec.name)
+            spec.write_bytes(written.read_bytes())
+            others = {name: clock.cost([*direct, *words]) for name, words in scripts.items()}
+            rows.append({"srb": ours, **others})
         steps = json.loads(spec.read_text(encoding="utf-8"))["steps"]
+    print(case.algo, rows, flush=True)
     return {
         "steps": steps,
-        "pairs": rows,
-        "wall_ratio": _ratio(rows, 0),
-        "cpu_ratio": _ratio(rows, 1),
+        "rounds": rows,
+        "wall_ratio": {name: _ratio(rows, name, 0) for name in scripts},
+        "cpu_ratio": {name: _ratio(rows, name, 1) for name in scripts},
     }
 
 
-def _ratio(rows: list[dict[str, tuple[float, float]]], part: int) -> float:
-    return statistics.median(row["srb"][part] / row["direct"][part] for row in rows)
+def _ratio(rows: list[dict[str, tuple[float, float]]], script: str, part: int) -> float:
+    return statistics.median(row["srb"][part] / row[script][part] for row in rows)
 
 
 def _srb(algo: str, overrides: tuple[str, ...], logs: str) -> list[str]:

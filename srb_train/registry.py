@@ -8,6 +8,7 @@ import os
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 from srb_train import algos, envs, redact
@@ -98,6 +99,17 @@ def resolved(key: str, value: Any) -> Any:
     if name not in os.environ:
         raise UsageError(f"env.{key}={value}: there is no environment variable {name}")
     return os.environ[name]
+
+
+def presets(family: Family) -> Path | None:
+    """Return the tree of presets that a family from elsewhere brings beside its plate."""
+    package = family.machine.rpartition(".")[0]
+    if package.startswith(f"{algos.__name__}."):
+        return None
+    found = importlib.util.find_spec(package)
+    places = list(found.submodule_search_locations or []) if found else []
+    trees = [Path(place) / "configs" for place in places]
+    return next((tree for tree in trees if tree.is_dir()), None)
 
 
 def missing(plate: Family | Backend) -> list[str]:

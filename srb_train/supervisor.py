@@ -120,10 +120,10 @@ def supervise(
             worker.assign(run, order)
             code = _wait(process, run, display)
         pump.join()
-    lifecycle.last_word(run, process.pid, _exit_code(code), _signal_name(code))
+    lifecycle.last_word(run, process.pid, exit_code(code), _signal_name(code))
     order.unlink(missing_ok=True)
     display.close(run)
-    return _exit_code(code)
+    return exit_code(code)
 
 
 def attend(module: Sequence[str], environ: Mapping[str, str], also: frozenset[str]) -> int:
@@ -145,7 +145,7 @@ def attend(module: Sequence[str], environ: Mapping[str, str], also: frozenset[st
             for text in _lines(child.stdout, also):
                 print(text, file=sys.stderr, flush=True)
             code = child.wait()
-    return _exit_code(code)
+    return exit_code(code)
 
 
 def worker_environment(threads: int, environ: Mapping[str, str]) -> dict[str, str]:
@@ -217,7 +217,7 @@ def _fileno(stream: IO[bytes] | None) -> int:
     return stream.fileno()
 
 
-def _exit_code(code: int) -> int:
+def exit_code(code: int) -> int:
     """Return what a shell would call the end of a process: 128 + n for signal n."""
     return 128 - code if code < 0 else code
 

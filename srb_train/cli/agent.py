@@ -5,10 +5,14 @@ from functools import partial
 import typer
 
 from srb_train import operations
-from srb_train.cli import display, line, options, render
+from srb_train.cli import answers, display, line, options, render
 from srb_train.cli.requests import filled, help_when_alone, simulator_options
+from srb_train.errors import UsageError
 from srb_train.operations import EvalRequest, TrainRequest
 from srb_train.operations.runs import describe
+
+START = "start"
+"""The name under which `srb run` has `train`: there it is always detached."""
 
 app = typer.Typer(
     help="Train, evaluate, or play without a policy.",
@@ -36,6 +40,9 @@ def train(
     video: options.Video = False,
     perf: options.Perf = False,
     repl: options.Repl = None,
+    detach: options.Detach = False,
+    ready: options.Ready = operations.READY_SECONDS,
+    as_json: options.DetachedJson = False,
     hide_ui: options.HideUi = False,
     headless: options.Headless = False,
     livestream: options.Livestream = None,
@@ -56,6 +63,10 @@ def train(
     )
     if dry_run:
         return render.show(render.plan(operations.prepare(asked).describe()))
+    if detach or context.info_name == START:
+        return _detached(asked, ready, as_json)
+    if as_json:
+        raise UsageError("--json answers for --detach; a run in the foreground shows itself")
     outcome = operations.train(asked, partial(display.opened, plain=hide_ui))
     if outcome.plan.done:
         return render.show(render.plan(outcome.plan.describe()))
@@ -63,6 +74,13 @@ def train(
     if repl is not None:
         return operations.repl(outcome.run, None if repl == line.ANY_SHELL else repl)
     return outcome.exit_code
+
+
+def _detached(asked: TrainRequest, ready: float, as_json: bool) -> int:
+    found = operations.start(asked, seconds=ready)
+    render.show(answers.started(found), found, as_json)
+    failed = found["status"] in ("failed", "lost")
+    return 0 if found["ready"] or found["done"] or not failed else 1
 
 
 @app.command("eval")

@@ -158,8 +158,60 @@ Status = Annotated[
     typer.Option("--status", help="Only runs of this status."),
 ]
 LastN = Annotated[
-    int | None, typer.Option("--last-n", min=1, metavar="N", help="Only the newest N.")
+    int | None, typer.Option("--last-n", min=-1, metavar="N", help="Only the newest N; -1 is all.")
 ]
+Detach = Annotated[
+    bool, typer.Option("--detach", help="Train in the background; `srb run` looks after it.")
+]
+DetachedJson = Annotated[
+    bool, typer.Option("--json", help="With --detach: print JSON instead of text.")
+]
+Ready = Annotated[
+    float,
+    typer.Option("--ready", min=0, metavar="SECONDS", help="How long to wait for its beginning."),
+]
+Timeout = Annotated[
+    float, typer.Option("--timeout", min=0, metavar="SECONDS", help="Then it is killed.")
+]
+Patience = Annotated[
+    float | None,
+    typer.Option("--timeout", min=0, metavar="SECONDS", help="Give up after this; exit 124."),
+]
+Poll = Annotated[
+    float, typer.Option("--poll", min=0.05, metavar="SECONDS", help="Time between two looks.")
+]
+Follow = Annotated[
+    bool, typer.Option("--follow", "-f", help="Go on with new lines until the run has ended.")
+]
+StepGoal = Annotated[
+    int | None,
+    typer.Option("--step", parser=_whole_number, metavar="N", help="That it has done N steps."),
+]
+ReturnGoal = Annotated[
+    float | None, typer.Option("--return", metavar="X", help="That its mean return is X or more.")
+]
+DoneGoal = Annotated[bool, typer.Option("--done", help="That it is completed.")]
+MetricGoal = Annotated[
+    bool, typer.Option("--first-metric", help="That it has written a first scalar.")
+]
+CheckpointGoal = Annotated[
+    bool, typer.Option("--new-checkpoint", help="That it has a checkpoint besides --known.")
+]
+Known = Annotated[
+    list[int] | None,
+    typer.Option("--known", metavar="STEP", help="A checkpoint that is no news; repeatable."),
+]
+Kill = Annotated[bool, typer.Option("--kill", help="End them; without it they are only listed.")]
+File = Annotated[Path, typer.Argument(path_type=Path, metavar="FILE", help="A YAML file.")]
+
+
+def limit(last_n: int | None) -> int | None:
+    """Return how many to show; None for all, which is also what -1 means."""
+    if last_n == 0:
+        raise typer.BadParameter("at least 1, or -1 for all", param_hint="--last-n")
+    return None if last_n == -1 else last_n
+
+
 Tags = Annotated[
     list[str] | None,
     typer.Argument(

@@ -140,6 +140,57 @@ EVALUATION = {
     "video": "the film; only with `--video`",
 }
 
+STARTED = {
+    "run": "place of the run below the log root",
+    "path": "folder of the run",
+    "ready": "whether its worker has made the first step",
+    "done": "whether the budget was reached before, so that nothing was started",
+    "status": "as in a row of `srb run list`",
+    "pid": "process number of the worker; null before it has begun",
+    "step": f"{STEPS} that training goes on from",
+    "budget": f"{STEPS} to reach",
+    "seed": "seed of every generator",
+    "message": "why it could not begin, or remarks on the plan; null where there is neither",
+}
+
+STOPPED = {
+    "run": "place of the run below the log root",
+    "path": "folder of the run",
+    "stopped": "whether nothing of it lives any more",
+    "forced": "whether it had to be killed",
+    "status": "as in a row of `srb run list`",
+    "step": f"{STEPS} that are saved",
+    "exit_code": "of the worker",
+    "signal": "what ended it",
+}
+
+REACHED = {
+    "run, path, status, reason, step, budget, rate, return, success": "as in `srb run list`",
+    "reached": "whether the goal is reached; never true from missing data",
+    "ended": "whether nothing more is to come of the run",
+    "eta_seconds": "seconds to go at the present rate; null when none works",
+    "timed_out": "whether the wait took too long; only of `wait`",
+    "target_step, target_return": "the goal; only of that goal",
+    "tags": "tags with a value; only with `--first-metric`",
+    "checkpoints, new_checkpoints": "steps of all, and of those not named by `--known`; only "
+    "with `--new-checkpoint`",
+}
+
+LOCATED = {
+    "run, path": "which run",
+    "models": "files that a framework or ONNX loads, newest first: `{path, step, bytes}`",
+    "total_models": "how many there are",
+    "checkpoints": "newest first, see `srb run checkpoints`",
+    "total_checkpoints": "how many there are",
+}
+
+ORPHANS = {
+    "logdir": "log root that was looked at",
+    "orphans": "`{run, path, pid, bytes, children, killed}`: workers without a supervisor, their "
+    "memory, the processes that they started",
+    "closed": "runs whose record got its last word now; only with `--kill`",
+}
+
 FINDING = {
     "name": "what was looked at",
     "state": "`ok`, `warn` or `fail`",
@@ -174,6 +225,19 @@ SHAPES: dict[str, tuple[str, dict[str, str]]] = {
             "differences": "dotted setting -> run -> value, for settings that are not the same",
         },
     ),
+    "srb run start": ("Also of `srb run resume` and `srb agent train --detach`", STARTED),
+    "srb run stop": ("How it was stopped", STOPPED),
+    "srb run check": ("Also of `srb run wait`", REACHED),
+    "srb run logs": (
+        "Its newest lines",
+        {"run, path, status": "which run, its log, how it is", "lines": "oldest first"},
+    ),
+    "srb run export": ("What is there to take along", LOCATED),
+    "srb run cleanup": ("What nobody looks after", ORPHANS),
+    "srb run config get": (
+        "Also of `update`",
+        {"path": "the file", "config": "what it holds now, secrets masked"},
+    ),
     "srb doctor": ("`{state, findings: [finding]}` with the worst state; a finding is", FINDING),
 }
 
@@ -192,6 +256,8 @@ def _exit_codes() -> Iterator[str]:
         code = "128 + n" if kind is errors.Interrupted else str(kind.exit_code)
         yield f"| {code} | `{kind.category}` | {_first_line(kind)} |"
     yield "| 1 | | `srb doctor` found what training cannot do without |"
+    yield "| 1 | | `srb run check` or `wait`: not reached; `stop` or `resume`: not done |"
+    yield "| 124 | | `srb run wait`: not reached in time |"
     yield "| 129 | | SIGHUP (n = 1): the terminal went away |"
     yield "| 130 | | SIGINT (n = 2): Ctrl-C; a training has saved its state |"
     yield "| 137 | | SIGKILL (n = 9): the worker was killed; `srb run show` says what is left |"

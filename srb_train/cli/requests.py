@@ -1,11 +1,12 @@
 """From parsed options to the requests that operations take: options are named as their fields."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
 import typer
 
-from srb_train.operations import EvalRequest, TrainRequest
+from srb_train.operations import EvalRequest, Goal, TrainRequest
 from srb_train.operations.settings import typed_settings
 
 Request = TypeVar("Request", TrainRequest, EvalRequest)
@@ -26,6 +27,23 @@ def simulator_options(context: typer.Context) -> dict[str, Any]:
     return {
         name: value for name, value in typed.items() if value is not None and value is not False
     }
+
+
+def goal(
+    step: int | None,
+    mean_return: float | None,
+    done: bool,
+    first_metric: bool,
+    known: Sequence[int] | None,
+) -> Goal:
+    """Return what is asked of a run."""
+    return Goal(
+        step=step,
+        mean_return=mean_return,
+        done=done,
+        first_metric=first_metric,
+        known_checkpoints=known,
+    )
 
 
 def help_when_alone(context: typer.Context) -> None:

@@ -66,14 +66,16 @@ def compose(
     *,
     config_dir: Path | None,
     unions: Mapping[str, tuple[str, ...]],
+    guest: Path | None = None,
 ) -> Composed:
     """Compose a fresh run; anything that does not fit the presets is a `UsageError`.
 
     `unions` names the types that keys below `agent` take, for those that take more than their
-    preset shows: {"learning_rate": ("float", "str"), "target_kl": ("float", "null")}.
+    preset shows: {"learning_rate": ("float", "str"), "target_kl": ("float", "null")}. `guest` is
+    the tree of presets of a family that lives elsewhere.
     """
-    found = _composition().compose(algo, env, overrides, config_dir=config_dir, unions=unions)
-    return cast(Composed, found)
+    trees = {"config_dir": config_dir, "guest": guest}
+    return cast(Composed, _composition().compose(algo, env, overrides, unions=unions, **trees))
 
 
 def compose_env(env: Selected, overrides: Sequence[str], *, config_dir: Path | None) -> Composed:
@@ -113,6 +115,28 @@ def show(composed: Composed) -> str:
     """Write the whole composition as YAML, each value with the place that set it."""
     tree = {section: getattr(composed, section) for section in SECTIONS}
     return yaml_text.dump(tree, composed.origins)
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """Return what a YAML file of the user holds."""
+    return cast(dict[str, Any], _editing().read(path))
+
+
+def update_file(path: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay changes over a YAML file of the user; comments and order stay."""
+    return cast(dict[str, Any], _editing().update(path, changes))
+
+
+def typed_value(text: str) -> Any:
+    """Read one YAML value that was typed."""
+    return _editing().parse(text)
+
+
+def _editing() -> ModuleType:
+    """Import the half that needs a YAML library which keeps comments (lazy seam 1)."""
+    from srb_train.config import editing
+
+    return editing
 
 
 def _composition() -> ModuleType:

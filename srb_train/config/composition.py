@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
@@ -21,6 +21,14 @@ STORED = "the stored run"
 _CHOSEN_BY = {"env": "--env", "agent": "--algo", "env.id": "--env"}
 
 
+class _Files(NamedTuple):
+    """The files that a user's tree may hold, and the trees whose presets they change."""
+
+    sections: Mapping[str, str | None]
+    """Path in the tree -> the section that its keys belong to; None where it holds whole ones."""
+    presets: Sequence[Path]
+
+
 def compose(
     algo: str,
     env: Selected,
@@ -28,25 +36,30 @@ def compose(
     *,
     config_dir: Path | None,
     unions: Unions,
+    guest: Path | None = None,
 ) -> Composed:
     """Compose the presets, then lay the user's files and typed overrides over them."""
-    layers = _presets({"env": env.preset, "agent": algo}, config_dir, _below_agent(unions))
+    trees = [tree for tree in (guest, config_dir) if tree is not None]
+    layers = _presets({"env": env.preset, "agent": algo}, trees, _below_agent(unions))
     tuned = _tuned(env, algo)
     _lay_file(layers, config_root() / tuned, f"{shipped.SHIPPED}/{tuned}")
+    if guest is not None:
+        _lay_file(layers, guest / tuned, f"{guest}/{tuned}")
     files = {
         "train.yaml": None,
         f"env/{env.preset}.yaml": "env",
         f"agent/{algo}.yaml": "agent",
         tuned: None,
     }
-    return _user_over(layers, env, overrides, config_dir, files)
+    known = [config_root(), *([guest] if guest else [])]
+    return _user_over(layers, env, overrides, config_dir, _Files(files, known))
 
 
 def compose_env(env: Selected, overrides: Sequence[str], *, config_dir: Path | None) -> Composed:
     """Compose the presets of a task alone, then the user's files and overrides over them."""
-    layers = _presets({"env": env.preset}, config_dir, {})
+    layers = _presets({"env": env.preset}, [config_dir] if config_dir else [], {})
     files = {"train.yaml": None, f"env/{env.preset}.yaml": "env"}
-    return _user_over(layers, env, overrides, config_dir, files)
+    return _user_over(layers, env, overrides, config_dir, _Files(files, [config_root()]))
 
 
 def override(
@@ -70,20 +83,20 @@ def _below_agent(unions: Unions) -> Unions:
     return {f"agent.{key}": kinds for key, kinds in unions.items()}
 
 
-def _presets(choices: Mapping[str, str], config_dir: Path | None, unions: Unions) -> Layers:
-    """Compose the presets; what we do not ship may come from the user's directory."""
-    if config_dir is not None and not config_dir.is_dir():
-        raise UsageError(f"--config-dir {config_dir} is not a directory")
-    guests = None
+def _presets(choices: Mapping[str, str], trees: Sequence[Path], unions: Unions) -> Layers:
+    """Compose the presets; what we do not ship comes from the first other tree that has it."""
+    for given in trees:
+        if not given.is_dir():
+            raise UsageError(f"--config-dir {given} is not a directory")
     for group, name in choices.items():
         if name in presets(group):
             continue
-        if config_dir is None or not (config_dir / group / f"{name}.yaml").is_file():
+        tree = next((each for each in trees if (each / group / f"{name}.yaml").is_file()), None)
+        if tree is None:
             near = close_name(name, presets(group))
             raise UsageError(f"{group}={name}: no preset configs/{group}/{name}.yaml{near}")
-        guests = config_dir
-        read(guests / group / f"{name}.yaml", f"{guests}/{group}/{name}.yaml")
-    return shipped.compose(choices, guests, unions)
+        read(tree / group / f"{name}.yaml", f"{tree}/{group}/{name}.yaml")
+    return shipped.compose(choices, trees, unions)
 
 
 def _tuned(env: Selected, algo: str) -> str:
@@ -97,7 +110,7 @@ def _user_over(
     env: Selected,
     overrides: Sequence[str],
     config_dir: Path | None,
-    files: Mapping[str, str | None],
+    files: _Files,
 ) -> Composed:
     """Lay what the user brings over the presets: files, the chosen id, typed overrides."""
     if config_dir is not None:
@@ -107,15 +120,15 @@ def _user_over(
     return _typed_over(layers, overrides)
 
 
-def _lay_user_files(layers: Layers, config_dir: Path, files: Mapping[str, str | None]) -> None:
-    """Lay the user's files, given with their sections, in order; at least one must be there."""
-    found = [path for path in files if (config_dir / path).is_file()]
+def _lay_user_files(layers: Layers, config_dir: Path, files: _Files) -> None:
+    """Lay the user's files in order, but those that served as presets; one must be there."""
+    found = [path for path in files.sections if (config_dir / path).is_file()]
     if not found:
-        raise UsageError(f"--config-dir {config_dir} has none of {', '.join(files)}")
+        raise UsageError(f"--config-dir {config_dir} has none of {', '.join(files.sections)}")
     for path in found:
-        served_as_preset = files[path] is not None and not (config_root() / path).is_file()
-        if not served_as_preset:
-            _lay_file(layers, config_dir / path, f"{config_dir}/{path}", files[path])
+        section = files.sections[path]
+        if section is None or any((tree / path).is_file() for tree in files.presets):
+            _lay_file(layers, config_dir / path, f"{config_dir}/{path}", section)
 
 
 def _lay_file(layers: Layers, path: Path, name: str, section: str | None = None) -> None:

@@ -1,6 +1,6 @@
 """The presets in the order that Hydra gives them, and which file each value comes from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -28,18 +28,19 @@ _ONE_AT_A_TIME = Lock()
 
 def compose(
     choices: Mapping[str, str],
-    guests: Path | None,
+    guests: Sequence[Path],
     unions: Mapping[str, tuple[str, ...]],
 ) -> Layers:
     """Compose `train.yaml` with the chosen presets: the schema of every later layer.
 
     Hydra says which files take part, in which order and where in the tree; laying one over the
-    other by key keeps what it would not tell, the origin of each value. `guests` is a tree that
-    holds presets which the shipped one lacks.
+    other by key keeps what it would not tell, the origin of each value. `guests` are trees that
+    hold presets which the shipped one lacks.
     """
     typed = [f"{group}={choices[group]}" if group in choices else f"~{group}" for group in GROUPS]
-    if guests is not None:
-        typed.append(f"hydra.searchpath=[{_quoted(f'file://{guests.absolute()}')}]")
+    if guests:
+        places = ",".join(_quoted(f"file://{tree.absolute()}") for tree in guests)
+        typed.append(f"hydra.searchpath=[{places}]")
     try:
         with _hydra_to_itself(), initialize_config_dir(str(config_root()), version_base="1.3"):
             loader = GlobalHydra.instance().config_loader()
@@ -57,11 +58,11 @@ def compose(
     return Layers.over(values, origins, unions)
 
 
-def _read_preset(path: str, guests: Path | None) -> tuple[dict[str, Any], str]:
+def _read_preset(path: str, guests: Sequence[Path]) -> tuple[dict[str, Any], str]:
     """Read a preset without its `defaults`; returns it with the name that messages use."""
-    place, name = config_root() / path, f"{SHIPPED}/{path}"
-    if guests is not None and not place.is_file():
-        place, name = guests / path, f"{guests}/{path}"
+    trees = {SHIPPED: config_root(), **{str(tree): tree for tree in guests}}
+    tree = next((tree for tree in trees if (trees[tree] / path).is_file()), SHIPPED)
+    place, name = trees[tree] / path, f"{tree}/{path}"
     return {key: value for key, value in read(place, name).items() if key != "defaults"}, name
 
 

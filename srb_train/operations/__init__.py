@@ -1,30 +1,52 @@
 """What the product can do, once, for every door."""
 
 from srb_train.operations.catalog import algos, envs
+from srb_train.operations.config_files import get_config, typed_changes, update_config
+from srb_train.operations.control import READY_SECONDS, STOP_SECONDS, resume, start, stop
 from srb_train.operations.doctor import doctor
 from srb_train.operations.evaluate import evaluate, roll
+from srb_train.operations.exports import export
+from srb_train.operations.goals import TIMED_OUT, Goal, check, wait
+from srb_train.operations.logs import follow, tail
+from srb_train.operations.orphans import cleanup
 from srb_train.operations.prepare import Plan, prepare, show_config
 from srb_train.operations.requests import EvalRequest, TrainRequest
 from srb_train.operations.runs import checkpoints, compare_runs, list_runs, run_metrics, show_run
 from srb_train.operations.train import Outcome, repl, train
 
 __all__ = [
+    "READY_SECONDS",
+    "STOP_SECONDS",
+    "TIMED_OUT",
     "EvalRequest",
+    "Goal",
     "Outcome",
     "Plan",
     "TrainRequest",
     "algos",
+    "check",
     "checkpoints",
+    "cleanup",
     "compare_runs",
     "doctor",
     "envs",
     "evaluate",
+    "export",
+    "follow",
+    "get_config",
     "list_runs",
     "prepare",
     "repl",
+    "resume",
     "roll",
     "run_metrics",
     "show_config",
     "show_run",
+    "start",
+    "stop",
+    "tail",
     "train",
+    "typed_changes",
+    "update_config",
+    "wait",
 ]

@@ -154,6 +154,7 @@ def _settings(
             typed,
             config_dir=request.config_dir,
             unions=family.unions,
+            guest=registry.presets(family),
         )
     settings = config.override(_stored(start.spec), typed, unions=family.unions)
     _refuse_structural(family, settings.changes)
@@ -217,15 +218,21 @@ def _resume_from(start: Start) -> str | None:
 
 def _smoke(spec: RunSpec, family: Family) -> RunSpec:
     """Shrink a run to seconds: few copies, two rollouts, tiny buffers."""
-    agent = {
-        key: family.smoke.get(key, value) if value is not None else None
-        for key, value in spec.agent_params.items()
-    }
+    agent = _shrunk(spec.agent_params, family.smoke)
     num_envs = min(spec.num_envs, SMOKE_ENVS)
     settled = family.settle(spec.algo, agent, num_envs)
     rollout = family.rollout(spec.algo, settled, num_envs)
     steps = max(SMOKE_ROLLOUTS * rollout, SMOKE_STEPS)
     return replace(spec, num_envs=num_envs, agent_params=agent, steps=min(steps, spec.steps))
+
+
+def _shrunk(agent: Mapping[str, Any], smoke: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with the tiny values of `smoke` where they have the key and a value."""
+    shrunk = dict(agent)
+    for key in smoke.keys() & {key for key, value in agent.items() if value is not None}:
+        below = isinstance(agent[key], Mapping) and isinstance(smoke[key], Mapping)
+        shrunk[key] = _shrunk(agent[key], smoke[key]) if below else smoke[key]
+    return shrunk
 
 
 def _cadence(spec: RunSpec, settings: config.Composed, rollout: int) -> RunSpec:

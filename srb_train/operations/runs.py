@@ -56,7 +56,7 @@ def list_runs(
         named = label in (None, record["algorithm"]) and env in (None, record["task"])
         if not named or (record["status"] in FINAL and state not in (None, record["status"])):
             continue
-        row = _row(run, record)
+        row = row_of(run, record)
         if state in (None, row["status"]):
             rows.append(row)
         if len(rows) == last_n:
@@ -72,13 +72,13 @@ def show_run(name: str, logdir: Path | None = None) -> dict[str, Any]:
 def describe(run: Run) -> dict[str, Any]:
     """Return what `show_run` does, of a run at hand."""
     record = run.record()
-    row = _row(run, record)
+    row = row_of(run, record)
     found = _checkpoints(run)
     return {
         **row,
         **{field: record[field] for field in _SHOWN},
         "elapsed_seconds": _elapsed(record, time.time() - (row["beat_age"] or 0.0)),
-        "eta_seconds": _eta(row),
+        "eta_seconds": eta(row),
         "metrics": {
             tag: {"step": last.step, "value": last.value}
             for tag, last in metrics.last_values(run.metrics_path).items()
@@ -140,7 +140,7 @@ def compare_runs(
     if not compared.steps:
         known = sorted({one for run in runs.values() for one in metrics.tags(run.metrics_path)})
         raise UsageError(f"no run has a metric {tag}; they have: {', '.join(known) or 'none'}")
-    rows = {name: _row(run, run.record()) for name, run in runs.items()}
+    rows = {name: row_of(run, run.record()) for name, run in runs.items()}
     return {"runs": rows, **asdict(compared), "differences": _differences(runs)}
 
 
@@ -148,7 +148,7 @@ def _store(logdir: Path | None) -> RunStore:
     return RunStore(logdir or layout.default_root())
 
 
-def _row(run: Run, record: Record) -> dict[str, Any]:
+def row_of(run: Run, record: Record) -> dict[str, Any]:
     """Return the fields of a run that a list shows; a run that has ended needs no heartbeat."""
     ended = record["status"] in FINAL
     beat = None if ended else run.heartbeat()
@@ -215,7 +215,8 @@ def _moment(text: str | None, unknown: float) -> float:
     return unknown if text is None else datetime.fromisoformat(text).timestamp()
 
 
-def _eta(row: Mapping[str, Any]) -> float | None:
+def eta(row: Mapping[str, Any]) -> float | None:
+    """Return the seconds to go at the present rate; None when none works."""
     if not row["rate"] or row["budget"] is None:
         return None
     return float(max(0.0, (row["budget"] - row["step"]) / row["rate"]))

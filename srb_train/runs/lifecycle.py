@@ -5,6 +5,7 @@ file of its own, because only the worker that won the run's lock may touch the r
 """
 
 import os
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ _CANONICAL = (metrics.RETURN, metrics.LENGTH, metrics.SUCCESS, metrics.RATE, met
 
 
 def place_order(run: Run, order: Mapping[str, Any]) -> Path:
-    """Write an order beside the record, under a name of this process; returns its path."""
-    path = run.path / f".order-{os.getpid()}.json"
+    """Write an order beside the record, under a name of its own; returns its path."""
+    path = run.path / f".order-{os.getpid()}-{secrets.token_hex(4)}.json"
     files.write_json(path, order)
     return path
 

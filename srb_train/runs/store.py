@@ -91,22 +91,21 @@ class Run:
         return changed
 
     def request_stop(self) -> int:
-        """Ask the run's own worker to save and stop; returns the process number.
+        """Ask the run's own worker to save and stop; returns the number of the process asked.
 
-        Only the very process that the record names is signalled, never one that took its number.
+        While the worker is not there yet, its supervisor is asked, who passes it on. Only the very
+        process that the record names is signalled, never one that took its number.
         """
         current = self.record()
         state = self.status()
-        pid = current["pid"]
-        if state.alive and current["host"] != status.this_host():
+        if current["host"] != status.this_host() and state.state not in record.FINAL:
             raise UsageError(f"{self.path} runs on host {current['host']}; stop it from there")
-        if not status.is_alive(pid, current["process_started"], current["boot_id"]):
-            raise UsageError(f"{self.path} is {state.state}: there is no process to stop")
-        try:
-            os.kill(pid, signal.SIGTERM)
-        except OSError as error:
-            raise UsageError(f"process {pid} cannot be stopped: {error.strerror}") from error
-        return int(pid)
+        for pid, started in (("pid", "process_started"), ("supervisor_pid", "supervisor_started")):
+            if state.state in record.FINAL and pid == "supervisor_pid":
+                break
+            if status.is_alive(current[pid], current[started], current["boot_id"]):
+                return _ask(int(current[pid]))
+        raise UsageError(f"{self.path} is {state.state}: there is no process to stop")
 
     @contextmanager
     def claim(self) -> Iterator[None]:
@@ -137,6 +136,14 @@ class Run:
             return FileIO(os.open(self.path / layout.CLAIM, os.O_RDWR | os.O_CREAT, 0o666), "r+")
         except OSError as error:
             raise UsageError(f"{self.path} cannot be trained in: {error.strerror}") from error
+
+
+def _ask(pid: int) -> int:
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except OSError as error:
+        raise UsageError(f"process {pid} cannot be stopped: {error.strerror}") from error
+    return pid
 
 
 def _sign(file: FileIO) -> None:

@@ -30,12 +30,16 @@ from srb_train.stop import Stop
 FRAMEWORKS = [
     "stable_baselines3",
     "sb3_contrib",
+    "sbx",
+    "skrl.agents.torch",
+    "rsl_rl.algorithms",
     # The first optimizer of a process imports this, which takes seconds.
     "torch._dynamo",
     "srb_train.worker",
     "tests.families.bench",
 ]
-TIMEOUT = 120.0
+TIMEOUT = 240.0
+CWD = "cwd"
 
 
 def every_label() -> list[str]:
@@ -50,27 +54,33 @@ def forks() -> Any:
     return context
 
 
-def _work(run: str, order: str, log: str, kill_at: int | None) -> None:
-    """Be a worker; die without a word at the first step past `kill_at`."""
+Blow = tuple[int, signal.Signals]
+"""A step, and the signal that a worker sends itself at the first step past it."""
+
+
+def _work(run: str, order: str, log: str, cwd: str, blow: Blow | None) -> None:
+    """Be a worker in the working directory beside the logs; take the blow where it is due."""
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
-    if kill_at is not None:
-        _die_at(kill_at)
+    os.chdir(cwd)
+    if blow is not None:
+        _strike(*blow)
     stop = Stop()
     stop.install()
     os._exit(worker.obey(run, order, stop))
 
 
-def _die_at(step: int) -> None:
+def _strike(step: int, number: signal.Signals) -> None:
     original = Context._advance
+    left = [number]
 
-    def advance_or_die(self: Context, transitions: int) -> None:
+    def advance_and_strike(self: Context, transitions: int) -> None:
         original(self, transitions)
-        if self.step > step:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if self.step > step and left:
+            os.kill(os.getpid(), left.pop())
 
-    Context._advance = advance_or_die
+    Context._advance = advance_and_strike
 
 
 @dataclass(frozen=True)
@@ -93,20 +103,28 @@ class Bench:
             **more,
         )
 
-    def train(self, *overrides: str, kill_at: int | None = None, code: int = 0, **more: Any) -> Run:
+    def plan(self) -> operations.Plan:
+        """Return what a fresh run of this label would do."""
+        return operations.prepare(self.request())
+
+    def train(self, *overrides: str, blow: Blow | None = None, code: int = 0, **more: Any) -> Run:
         """Carry out a request in a forked worker, which must leave by `code`; returns its run."""
         plan = operations.prepare(self.request(*overrides, **more))
         run, order = place(plan, {})
         log = run.path / "train.log"
-        child = forks().Process(target=_work, args=(str(run.path), str(order), str(log), kill_at))
+        run_in = self.root.parent / CWD
+        run_in.mkdir(exist_ok=True)
+        child = forks().Process(
+            target=_work, args=(str(run.path), str(order), str(log), str(run_in), blow)
+        )
         child.start()
         child.join(TIMEOUT)
         if child.is_alive():
             child.kill()
             raise AssertionError(f"the worker still runs after {TIMEOUT} s:\n{log.read_text()}")
         order.unlink()
-        expected = -signal.SIGKILL if kill_at is not None else code
-        assert child.exitcode == expected, log.read_text()
+        assert child.exitcode == code, log.read_text()
+        assert list(run_in.iterdir()) == [], "a framework wrote into the working directory"
         return run
 
     def at(self, root: Path) -> "Bench":
@@ -130,7 +148,7 @@ def differences(one: Path, other: Path) -> list[str]:
 
 
 def contents(folder: Path) -> dict[str, np.ndarray]:
-    """Return every array of a checkpoint: of .npz files and of tensors in a framework's .zip."""
+    """Return every array of a checkpoint: of .npz files and of a framework's own .zip and .pt."""
     arrays: dict[str, np.ndarray] = {}
     for path in sorted(folder.glob("*.npz")):
         with np.load(path) as stored:
@@ -140,6 +158,8 @@ def contents(folder: Path) -> dict[str, np.ndarray]:
             for member in (name for name in archive.namelist() if name.endswith(".pth")):
                 tree = torch.load(io.BytesIO(archive.read(member)), weights_only=True)
                 arrays.update(_leaves(f"{path.name}:{member}", tree))
+    for path in sorted(folder.glob("*.pt")):
+        arrays.update(_leaves(path.name, torch.load(path, weights_only=True)))
     return arrays
 
 

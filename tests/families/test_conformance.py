@@ -1,5 +1,6 @@
 """One suite for every label of every installed family: what a run must do, whoever trains it."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,31 +11,26 @@ from srb_train.errors import IntegrityError, UsageError
 from srb_train.operations import EvalRequest
 from srb_train.runs import layout, metrics
 from tests.families.bench import Bench, contents, differences, every_label, play
+from tests.families.needs import needs
+from tests.families.sizes import COPIES, shrink
 
-SIZE = {
-    "on_policy": ("agent.n_steps=16", "run.steps=384", "run.checkpoint_every=64"),
-    "off_policy": (
-        "agent.learning_starts=64", "agent.buffer_size=400", "agent.batch_size=32",
-        "agent.gradient_steps=2", "run.steps=384", "run.checkpoint_every=64",
-    ),
-    "sb3_ars": ("agent.n_delta=2", "agent.n_top=1", "run.steps=600", "run.checkpoint_every=100"),
-    "toy_cem": ("agent.horizon=16", "run.steps=384", "run.checkpoint_every=64"),
-}  # fmt: skip
-"""Toy sizes: four copies, a few updates, several checkpoints."""
-
-
-def size(algo: str) -> tuple[str, ...]:
-    _, label, _ = registry.family_of(algo)
-    return SIZE.get(algo, SIZE["on_policy" if label.on_policy else "off_policy"])
+UNIT = 100
+"""Transitions between two checkpoints of a label that learns at every step."""
 
 
 def bench(root: Path, algo: str) -> Bench:
-    """Put a label on cartpole, with the kind of actions that it takes."""
+    """Put a label on cartpole, with the kind of actions that it takes and six checkpoints."""
     _, label, _ = registry.family_of(algo)
     discrete = "continuous" not in label.actions
-    task = ("env.num_envs=4", f"env.discrete={str(discrete).lower()}", "run.seed=7")
-    nets = () if algo == "toy_cem" else ("agent.policy_kwargs.net_arch=[8]",)
-    return Bench(root, algo, "cartpole", (*task, *size(algo), *nets))
+    task = (f"env.num_envs={COPIES}", f"env.discrete={str(discrete).lower()}", "run.seed=7")
+    agent = (*shrink(algo), *needs(algo))
+    unit = max(UNIT, Bench(root, algo, "cartpole", (*task, *agent)).plan().rollout)
+    return Bench(
+        root,
+        algo,
+        "cartpole",
+        (*task, *agent, f"run.steps={6 * unit}", f"run.checkpoint_every={unit}"),
+    )
 
 
 def kinds(algo: str) -> list[tuple[str, str]]:
@@ -61,9 +57,12 @@ def toy(request, tmp_path) -> Bench:
     return bench(tmp_path / "logs", request.param)
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=[] if name in CORE else [pytest.mark.slow]) for name in LABELS]
-)
+def by_lane(labels: list[str]) -> list:
+    """Return labels, most of them in the slow lane."""
+    return [pytest.param(name, marks=[] if name in CORE else [pytest.mark.slow]) for name in labels]
+
+
+@pytest.fixture(params=by_lane(LABELS))
 def core(request, tmp_path) -> Bench:
     """Every label on its bench, most of them in the slow lane."""
     return bench(tmp_path / "logs", request.param)
@@ -73,19 +72,39 @@ def last(run) -> Path:
     return run.checkpoints().latest().path
 
 
+def middle(toy: Bench) -> int:
+    """Return a step in the middle of what lies between two checkpoints."""
+    plan = toy.plan()
+    return plan.spec.steps // 2 + plan.rollout // 2
+
+
 @pytest.mark.parametrize("algo", EXACT)
 def test_going_on_after_kill_9_gives_the_same_run_bit_for_bit(algo, tmp_path):
     whole = bench(tmp_path / "whole", algo).train()
     cut = bench(tmp_path / "cut", algo)
-    killed = cut.train(kill_at=200)
+    step = middle(cut)
+    killed = cut.train(blow=(step, signal.SIGKILL), code=-signal.SIGKILL)
     # The server that forked it counts as its supervisor, which has not spoken yet.
     assert killed.status().state == "stopping"
     reached = killed.checkpoints().latest().step
-    assert 0 < reached <= 208
+    assert 0 < reached <= step + COPIES
     resumed = cut.train(continue_training=True)
     assert resumed.path == killed.path
     assert last(resumed).name == last(whole).name
     assert len(contents(last(whole))) > 10
+    assert differences(last(whole), last(resumed)) == []
+
+
+@pytest.mark.parametrize("algo", by_lane(EXACT))
+def test_going_on_after_a_stop_gives_the_same_run_bit_for_bit(algo, tmp_path):
+    whole = bench(tmp_path / "whole", algo).train()
+    cut = bench(tmp_path / "cut", algo)
+    step = middle(cut)
+    stopped = cut.train(blow=(step, signal.SIGTERM), code=143)
+    record = stopped.record()
+    assert (record["status"], record["signal"]) == ("stopped", "SIGTERM")
+    assert step < record["step"] == stopped.checkpoints().latest().step < record["budget"]
+    resumed = cut.train(continue_training=True)
     assert differences(last(whole), last(resumed)) == []
 
 
@@ -99,7 +118,10 @@ def test_a_run_leaves_a_complete_record(toy):
     found = metrics.read(run.metrics_path)
     assert found.warnings == []
     assert {metrics.RETURN, metrics.LENGTH, metrics.EPISODES, metrics.RATE} <= set(found.tags)
-    assert all(np.isfinite(one.value) for one in found.series(metrics.RETURN))
+    assert all(np.isfinite(one.value) for tag in found.tags for one in found.series(tag))
+    own = [tag for tag in found.tags if not tag.startswith(("episode/", "time/"))]
+    assert own, "no scalar of the algorithm's own"
+    assert len(run.path.joinpath(layout.LOG).read_text().splitlines()) < 8
     steps = [one.step for one in found.series(metrics.EPISODES)]
     assert steps == sorted(set(steps))
     assert steps[-1] == record["step"]
@@ -131,7 +153,7 @@ def by_kind() -> list:
 def test_a_label_trains_on_every_kind_that_its_plate_names(tmp_path, algo, actions, seen):
     discrete = str(actions == "discrete").lower()
     task = ("env.num_envs=4", f"env.kwargs.discrete={discrete}", "run.seed=7", "run.steps=128")
-    sizes = [word for word in size(algo) if not word.startswith("run.")]
+    sizes = (*shrink(algo), *needs(algo, seen))
     run = Bench(tmp_path, algo, f"gymnasium/faults:{TASKS[seen]}", (*task, *sizes)).train()
     assert run.record()["status"] == "completed"
     final = last(run)
@@ -146,7 +168,8 @@ def test_a_kind_of_action_that_a_label_does_not_take_is_refused(tmp_path, algo):
     _, label, _ = registry.family_of(algo)
     for actions in {"continuous", "discrete"} - set(label.actions):
         discrete = str(actions == "discrete").lower()
-        task = ("env.num_envs=2", f"env.kwargs.discrete={discrete}", "run.steps=64")
+        task = (f"env.num_envs={COPIES}", f"env.kwargs.discrete={discrete}", "run.steps=64")
+        task = (*task, *shrink(algo), *needs(algo, "vector"))
         refused = Bench(tmp_path, algo, "gymnasium/faults:ConstantReward-v0", task)
         run = refused.train(code=2)
         message = run.record()["failure"]["message"]
