@@ -69,3 +69,18 @@ def test_a_comparison_has_the_fields_that_are_told(printed, tmp_path):
 def test_findings_have_the_fields_that_are_told(printed, tmp_path):
     found = printed("doctor", "--logdir", str(tmp_path))
     assert {tuple(row) for row in found["findings"]} == {tuple(reference.FINDING)}
+
+
+def told(fields: dict[str, str]) -> set[str]:
+    """Return the field names of a table, some of whose rows name several."""
+    return {name for row in fields for name in row.split(", ")}
+
+
+def test_answers_of_control_have_the_fields_that_are_told(printed, tmp_path):
+    run = str(scene.finished_run(tmp_path).path)
+    assert set(printed("run", "export", run)) == told(reference.LOCATED)
+    assert set(printed("run", "cleanup", "--logdir", str(tmp_path))) == told(reference.ORPHANS)
+    assert set(printed("run", "logs", run)) == told(reference.SHAPES["srb run logs"][1])
+    goals = (("--step", "1"), ("--first-metric",), ("--new-checkpoint",), ("--return", "-1e9"))
+    seen = set().union(*(printed("run", "wait", run, *goal) for goal in goals))
+    assert seen == told(reference.REACHED)
