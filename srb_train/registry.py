@@ -16,6 +16,8 @@ from srb_train.contracts import Backend, BatchedEnv, Family, Label, Machine
 from srb_train.errors import MissingDependency, UsageError
 
 DISTRIBUTION = "srb-train"
+OWN = "own"
+"""The backend of tasks that are named by where they are: `<module>:<object>`."""
 
 
 def _plates(package: Any, group: str) -> Iterator[Any]:
@@ -71,13 +73,19 @@ def tasks() -> dict[str, Backend]:
     for backend in backends().values():
         found.update(dict.fromkeys(backend.names, backend))
         if backend.prefix:
-            found[f"{backend.prefix}/<id>"] = backend
+            how = "<module>:<object>" if backend.name == OWN else f"{backend.prefix}/<id>"
+            found[how] = backend
     return found
 
 
 def backend_of(env: str) -> tuple[Backend, str]:
-    """Find who runs a task: `landing` or `<backend>/<id>`; returns the plate and the bare name."""
+    """Find who runs a task: `landing`, `<backend>/<id>` or `<module>:<object>`.
+
+    Returns the plate and the bare name.
+    """
     prefix, _, name = env.partition("/")
+    if not name and ":" in env:
+        return backends()[OWN], env
     for backend in backends().values():
         if env in backend.names:
             return backend, env
@@ -85,7 +93,7 @@ def backend_of(env: str) -> tuple[Backend, str]:
             return backend, name
     raise UsageError(
         f"--env {env}: no such task{nearest(env, tasks())}; `srb ls envs` lists them, "
-        "gymnasium/<id> takes any installed Gymnasium environment"
+        "gymnasium/<id> takes any installed Gymnasium environment, <module>:<object> your own"
     )
 
 

@@ -57,7 +57,7 @@ def test_a_command_of_the_readme_works(words, trained):
     step = max((run / "ckpt").iterdir(), key=lambda path: int(path.name)).name
     line = [w.replace("20261130T101502Z", run.name).replace("<run>", run.name) for w in words]
     line = [word.replace("<step>", step) for word in line]
-    if line[1:3] == ["agent", "train"]:
+    if line[1:3] in (["agent", "train"], ["run", "start"]):
         line += ["--dry-run"]
     if line[1:3] == ["agent", "eval"]:
         line += ["--episodes", "2"]

@@ -15,7 +15,7 @@ from click import ClickException
 
 import srb_train
 from srb_train import redact
-from srb_train.cli import agent, config, line, render, run
+from srb_train.cli import agent, config, env, line, render, run
 from srb_train.cli.doctor import doctor
 from srb_train.cli.line import Line
 from srb_train.cli.ls import ls
@@ -36,6 +36,7 @@ app = typer.Typer(
 )
 app.add_typer(agent.app, name="agent")
 app.add_typer(run.app, name="run")
+app.add_typer(env.app, name="env")
 app.add_typer(config.app, name="config")
 app.command()(ls)
 app.command()(doctor)

@@ -191,6 +191,27 @@ ORPHANS = {
     "closed": "runs whose record got its last word now; only with `--kill`",
 }
 
+SHOWN_TASK = {
+    "env": "the task",
+    "is": "what its code says of it; null where it says nothing",
+    "observation_space, action_space": "the Gymnasium spaces of one copy",
+    "observations, actions": "what they mean; null where the code does not say",
+    "max_episode_steps": "steps until an episode is cut; null where it is not",
+    "step_seconds": "simulated seconds of one step; null where unknown",
+    "array, device": "what it steps, and where",
+    "resumable": "whether its state can be stored, which `exact` needs",
+    "render_fps": "pictures a second that are real time",
+    "frame": "the picture that was saved; null without `--frame`",
+    "settings": "its preset with what was typed",
+}
+
+RATE = {
+    "copies": "that step together",
+    "steps_per_second": "transitions over all copies",
+    "seconds_per_step": "of all copies together, median of short windows",
+    "random_policy_seconds": "of drawing random actions for all copies",
+}
+
 FINDING = {
     "name": "what was looked at",
     "state": "`ok`, `warn` or `fail`",
@@ -238,6 +259,9 @@ SHAPES: dict[str, tuple[str, dict[str, str]]] = {
         "Also of `update`",
         {"path": "the file", "config": "what it holds now, secrets masked"},
     ),
+    "srb env show": ("A task", SHOWN_TASK),
+    "srb env bench": ("`{env, rates: [rate]}`; a rate is", RATE),
+    "srb env check": ("`{env, state, findings: [finding]}`, see `srb doctor`", {}),
     "srb doctor": ("`{state, findings: [finding]}` with the worst state; a finding is", FINDING),
 }
 
@@ -257,6 +281,7 @@ def _exit_codes() -> Iterator[str]:
         yield f"| {code} | `{kind.category}` | {_first_line(kind)} |"
     yield "| 1 | | `srb doctor` found what training cannot do without |"
     yield "| 1 | | `srb run check` or `wait`: not reached; `stop` or `resume`: not done |"
+    yield "| 1 | | `srb env check`: the task breaks the contract |"
     yield "| 124 | | `srb run wait`: not reached in time |"
     yield "| 129 | | SIGHUP (n = 1): the terminal went away |"
     yield "| 130 | | SIGINT (n = 2): Ctrl-C; a training has saved its state |"
@@ -311,9 +336,10 @@ def _shapes() -> Iterator[str]:
     for command, (shape, fields) in SHAPES.items():
         yield f"### `{command} --json`\n"
         yield f"{shape}\n"
-        yield from _table(("field", "meaning"))
-        yield from (f"| `{name}` | {meaning} |" for name, meaning in fields.items())
-        yield ""
+        if fields:
+            yield from _table(("field", "meaning"))
+            yield from (f"| `{name}` | {meaning} |" for name, meaning in fields.items())
+            yield ""
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from srb_train.operations.catalog import algos, envs
 from srb_train.operations.config_files import get_config, typed_changes, update_config
 from srb_train.operations.control import READY_SECONDS, STOP_SECONDS, resume, start, stop
 from srb_train.operations.doctor import doctor
+from srb_train.operations.environments import COPIES, bench_env, check_env, new_env, show_env
 from srb_train.operations.evaluate import evaluate, roll
 from srb_train.operations.exports import export
 from srb_train.operations.goals import TIMED_OUT, Goal, check, wait
@@ -15,6 +16,7 @@ from srb_train.operations.runs import checkpoints, compare_runs, list_runs, run_
 from srb_train.operations.train import Outcome, repl, train
 
 __all__ = [
+    "COPIES",
     "READY_SECONDS",
     "STOP_SECONDS",
     "TIMED_OUT",
@@ -24,7 +26,9 @@ __all__ = [
     "Plan",
     "TrainRequest",
     "algos",
+    "bench_env",
     "check",
+    "check_env",
     "checkpoints",
     "cleanup",
     "compare_runs",
@@ -35,12 +39,14 @@ __all__ = [
     "follow",
     "get_config",
     "list_runs",
+    "new_env",
     "prepare",
     "repl",
     "resume",
     "roll",
     "run_metrics",
     "show_config",
+    "show_env",
     "show_run",
     "start",
     "stop",

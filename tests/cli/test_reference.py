@@ -84,3 +84,11 @@ def test_answers_of_control_have_the_fields_that_are_told(printed, tmp_path):
     goals = (("--step", "1"), ("--first-metric",), ("--new-checkpoint",), ("--return", "-1e9"))
     seen = set().union(*(printed("run", "wait", run, *goal) for goal in goals))
     assert seen == told(reference.REACHED)
+
+
+def test_answers_about_tasks_have_the_fields_that_are_told(printed):
+    assert set(printed("env", "show", "cartpole")) == told(reference.SHOWN_TASK)
+    (rate,) = printed("env", "bench", "cartpole", "--copies", "4", "--seconds", "0.05")["rates"]
+    assert set(rate) == told(reference.RATE)
+    (found, *_) = printed("env", "check", "cartpole")["findings"]
+    assert set(found) == told(reference.FINDING)

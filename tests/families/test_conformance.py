@@ -153,8 +153,9 @@ def by_kind() -> list:
 def test_a_label_trains_on_every_kind_that_its_plate_names(tmp_path, algo, actions, seen):
     discrete = str(actions == "discrete").lower()
     task = ("env.num_envs=4", f"env.kwargs.discrete={discrete}", "run.seed=7", "run.steps=128")
-    sizes = (*shrink(algo), *needs(algo, seen))
-    run = Bench(tmp_path, algo, f"gymnasium/faults:{TASKS[seen]}", (*task, *sizes)).train()
+    env = f"gymnasium/faults:{TASKS[seen]}"
+    sizes = (*shrink(algo), *needs(algo, env))
+    run = Bench(tmp_path, algo, env, (*task, *sizes)).train()
     assert run.record()["status"] == "completed"
     final = last(run)
     assert all(
@@ -169,8 +170,8 @@ def test_a_kind_of_action_that_a_label_does_not_take_is_refused(tmp_path, algo):
     for actions in {"continuous", "discrete"} - set(label.actions):
         discrete = str(actions == "discrete").lower()
         task = (f"env.num_envs={COPIES}", f"env.kwargs.discrete={discrete}", "run.steps=64")
-        task = (*task, *shrink(algo), *needs(algo, "vector"))
-        refused = Bench(tmp_path, algo, "gymnasium/faults:ConstantReward-v0", task)
+        env = "gymnasium/faults:ConstantReward-v0"
+        refused = Bench(tmp_path, algo, env, (*task, *shrink(algo), *needs(algo, env)))
         run = refused.train(code=2)
         message = run.record()["failure"]["message"]
         assert algo in message

@@ -99,6 +99,7 @@ DYNAMIC = {
     "cli/display.py",  # the live panel, for a terminal only
     "video.py",  # the video encoder, an extra
     "envs/gymnasium/machine.py",  # modules that a user's id names
+    "envs/own/machine.py",  # the module that holds a user's own task
 }
 
 

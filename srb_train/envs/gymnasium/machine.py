@@ -34,7 +34,11 @@ def make(name: str, num_envs: int, params: Mapping[str, Any]) -> BatchedEnv:
     keeps the registered limit), `kwargs` of the environment, `rescale_actions` (a bounded Box is
     seen as [-1, 1]), `render` (whether pictures may be asked for).
     """
-    spec = _registered(name)
+    return rows_of(f"gymnasium/{name}", _registered(name), num_envs, params)
+
+
+def rows_of(name: str, spec: EnvSpec, num_envs: int, params: Mapping[str, Any]) -> BatchedEnv:
+    """Build N rows of what a spec makes; `name` is what messages call it."""
     options = {**(params.get("kwargs") or {}), "max_episode_steps": _limit(params)}
     if params.get("render", True) and "rgb_array" in _render_modes(name, spec):
         options.setdefault("render_mode", "rgb_array")
@@ -48,7 +52,7 @@ def make(name: str, num_envs: int, params: Mapping[str, Any]) -> BatchedEnv:
         return GymnasiumEnv(vector, options["max_episode_steps"] or spec.max_episode_steps, rescale)
     except UnsupportedError as error:
         vector.close()
-        raise UnsupportedError(f"gymnasium/{name}: {error}") from error
+        raise UnsupportedError(f"{name}: {error}") from error
 
 
 class GymnasiumEnv:
@@ -186,12 +190,12 @@ def _opened(name: str, spec: EnvSpec, open_it: Any) -> Any:
     except (ImportError, gymnasium.error.DependencyNotInstalled) as error:
         pip = _pip_line(spec, error)
         lack = f"needs what is not installed: {pip}" if pip else f"cannot be imported: {error}"
-        raise MissingDependency(f"gymnasium/{name} {lack}") from error
+        raise MissingDependency(f"{name} {lack}") from error
     except (TypeError, gymnasium.error.Error) as error:
         if isinstance(error, TypeError) and "argument" not in str(error):
             raise
         raise UsageError(
-            f"gymnasium/{name} cannot be made: {error}; env.kwargs holds its arguments"
+            f"{name} cannot be made: {error}; env.kwargs holds its arguments"
         ) from error
 
 
