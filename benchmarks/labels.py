@@ -5,11 +5,18 @@ cores, one thread each, so the seconds are those of a busy machine.
 """
 
 import os
+import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
-from benchmarks.run_label import Case
+import numpy as np
+
+from benchmarks import clock
+from benchmarks.run_label import SRB, Case
 from srb_train import registry
+from srb_train.envs.tasks import cartpole, machine
 
 SEEDS = range(3)
 BALANCE = Case("cartpole", ("run.steps=300000",), goal=400.0)
@@ -34,11 +41,45 @@ def measure(names: tuple[str, ...] = ()) -> dict[str, object]:
     labels = names or tuple(
         name for name, (family, _) in registry.labels().items() if not registry.missing(family)
     )
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        work = {
-            algo: [pool.submit(case_of(algo).run, algo, seed) for seed in SEEDS] for algo in labels
-        }
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        ThreadPoolExecutor(max_workers=os.cpu_count()) as pool,
+    ):
+        work = {}
+        for algo in labels:
+            case = with_needs(algo, case_of(algo), Path(scratch))
+            work[algo] = [pool.submit(case.run, algo, seed) for seed in SEEDS]
         return {"cases": {algo: _row(algo, runs) for algo, runs in work.items()}}
+
+
+def with_needs(algo: str, case: Case, scratch: Path) -> Case:
+    """Return the case with what the label cannot train without: motions, or a teacher."""
+    if algo == "skrl_amp":
+        path = scratch / "motions.npz"
+        record(path)
+        return replace(case, settings=(*case.settings, f"agent.motions={path}"))
+    if algo == "rsl_rl_distillation":
+        place = ["--algo", "rsl_rl_ppo", "--env", case.env, "--logdir", str(scratch)]
+        clock.wall([*SRB, "train", *place, "--hide_ui", "run.steps=100000", "run.seed=0"])
+        (teacher,) = (scratch / case.env / "rsl_rl_ppo").glob("2*")
+        return replace(case, settings=(*case.settings, f"agent.teacher={teacher}"))
+    return case
+
+
+def record(path: Path, steps: int = 500) -> None:
+    """Write what the scripted controller of cartpole does, for a label that imitates."""
+    env = machine.make("cartpole", 16, {})
+    seen, followed = [env.reset(0)], []
+    for _ in range(steps):
+        step = env.step(cartpole.scripted(seen[-1]))
+        after = step.obs.copy()
+        if step.final_obs is not None:
+            after[step.terminated | step.truncated] = step.final_obs
+        followed.append(after)
+        seen.append(step.obs)
+    np.savez(
+        path, observations=np.concatenate(seen[:-1]), next_observations=np.concatenate(followed)
+    )
 
 
 def _row(algo: str, runs: list) -> dict[str, object]:

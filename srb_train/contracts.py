@@ -159,6 +159,8 @@ class Family:
     """Importable module names."""
     extra: str
     """The extra of this distribution that installs them; empty when nothing is needed."""
+    packages: tuple[str, ...] = ()
+    """Distributions whose versions every checkpoint records."""
     labels: Mapping[str, Label]
     unions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Keys of `agent` that take more types than their preset shows: {"ent_coef": ("float",)}."""

@@ -149,7 +149,7 @@ def _checkpoint_facts(spec: RunSpec, family: Family, label: Label) -> dict[str, 
         "family": family.name,
         "label": spec.algo,
         "env": spec.env,
-        "versions": {name: _version(name) for name in ("numpy", "torch", "jax", family.name)},
+        "versions": {name: _version(name) for name in ("numpy", *family.packages)},
     }
 
 

@@ -14,6 +14,8 @@ sys.path.insert(0, str(FAULTS))
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
+# Programs that JAX has compiled are shared by all tests and kept for the next run.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "jax"))
 
 Srb = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -67,7 +67,11 @@ def train(
         return _detached(asked, ready, as_json)
     if as_json:
         raise UsageError("--json answers for --detach; a run in the foreground shows itself")
-    outcome = operations.train(asked, partial(display.opened, plain=hide_ui))
+    return _attended(asked, repl, hide_ui)
+
+
+def _attended(asked: TrainRequest, repl: str | None, plain: bool) -> int:
+    outcome = operations.train(asked, partial(display.opened, plain=plain))
     if outcome.plan.done:
         return render.show(render.plan(outcome.plan.describe()))
     render.ending(describe(outcome.run))

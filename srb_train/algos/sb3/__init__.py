@@ -15,6 +15,7 @@ PLATE = Family(
     title="Stable-Baselines3",
     machine="srb_train.algos.sb3.machine",
     requires=("torch", "stable_baselines3", "sb3_contrib"),
+    packages=("torch", "stable-baselines3", "sb3-contrib"),
     extra="sb3",
     labels={
         "sb3_ppo": _on_policy(title="Proximal Policy Optimization"),

@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from stable_baselines3.common.preprocessing import is_image_space, is_image_space_channels_first
-from stable_baselines3.common.vec_env import VecEnv, VecNormalize, VecTransposeImage
+from stable_baselines3.common.vec_env import (
+    VecEnv,
+    VecEnvWrapper,
+    VecNormalize,
+    VecTransposeImage,
+)
 
 from srb_train.contracts import Array, BatchedEnv, Step
 from srb_train.errors import UnsupportedError
@@ -29,7 +34,7 @@ class Bridge(VecEnv):
         self._returns = np.zeros(env.num_envs)
         self._lengths = np.zeros(env.num_envs, dtype=np.int64)
         self._began = time.monotonic()
-        self._first_action = int(getattr(env.action_space, "start", 0))
+        self._first_action = first_action(env.action_space)
         super().__init__(
             env.num_envs, observation_space(env.observation_space), action_space(env.action_space)
         )
@@ -109,7 +114,7 @@ class Bridge(VecEnv):
 def wrap(env: BatchedEnv, agent: Mapping[str, Any], say: Callable[[str], None]) -> VecEnv:
     """Return the bridge with the image transposer and the normaliser that it needs."""
     venv: VecEnv = Bridge(env)
-    if any(_transposes(space) for space in _parts(venv.observation_space).values()):
+    if any(_transposes(space) for space in parts(venv.observation_space).values()):
         venv = VecTransposeImage(venv)
     keys = _normalized_keys(venv.observation_space) if agent["normalize_observation"] else []
     if agent["normalize_observation"] and not keys:
@@ -133,7 +138,7 @@ def observe(venv: VecEnv, obs: Array) -> Array:
         return venv.normalize_obs(observe(venv.venv, obs))
     if isinstance(venv, VecTransposeImage):
         return venv.transpose_observations(observe(venv.venv, obs))
-    return single_precision(obs)
+    return observe(venv.venv, obs) if isinstance(venv, VecEnvWrapper) else single_precision(obs)
 
 
 def single_precision(obs: Array) -> Array:
@@ -180,7 +185,13 @@ def _row(obs: Array, place: int) -> Array:
     return obs[place]
 
 
-def _parts(space: spaces.Space) -> Mapping[str, spaces.Space]:
+def first_action(space: spaces.Space) -> int:
+    """Return the number of a task's first discrete action; SB3 counts from 0."""
+    return int(getattr(space, "start", 0))
+
+
+def parts(space: spaces.Space) -> Mapping[str, spaces.Space]:
+    """Return the spaces of a Dict by key, any other space under an empty key."""
     return space.spaces if isinstance(space, spaces.Dict) else {"": space}
 
 
@@ -191,6 +202,6 @@ def _transposes(space: spaces.Space) -> bool:
 def _normalized_keys(space: spaces.Space) -> list[str]:
     return [
         key
-        for key, part in _parts(space).items()
+        for key, part in parts(space).items()
         if isinstance(part, spaces.Box) and not is_image_space(part)
     ]

@@ -3,7 +3,7 @@
 SB3's own `load` re-seeds, unpickles code and drops the last observations, so it is not used: a
 fresh model is built from the settings and filled from tensors, arrays and plain numbers.
 
-model.zip        SB3's own file, which SB3 alone can load
+model.zip        SB3's own file, which SB3 alone can load (of `sbx` arrays: model.npz)
 sb3.json         counters and the generator of random actions
 sb3.npz          the episode window, memories, noises, ARS's population
 normalizer.npz   running statistics, where observations or rewards are normalised
@@ -69,7 +69,6 @@ def arrays(model: BaseAlgorithm) -> dict[str, Array]:
     memory = _places(getattr(model, "_last_lstm_states", None))
     found.update({f"memory.{place}": tensor.cpu().numpy() for place, tensor in memory})
     found.update({f"noise.{row}": noise.noise_prev for row, noise in _walks(model)})
-    found.update({f"sde.{name}": value.cpu().numpy() for name, value in _matrices(model).items()})
     if isinstance(model, SteppedARS) and model.population is not None:
         state = model.population.state_dict()
         found.update({f"population.{name}": value for name, value in state.items()})
@@ -79,7 +78,7 @@ def arrays(model: BaseAlgorithm) -> dict[str, Array]:
 def restore_arrays(model: BaseAlgorithm, stored: Mapping[str, Array], *, goes_on: bool) -> None:
     """Put back the window, and what belongs to running episodes unless they start anew.
 
-    Exploration is not restored here, see `restore_exploration`.
+    Noises are not restored here, see `restore_noise`.
     """
     window = model._stats_window_size
     episodes = ({"r": r, "l": int(length), "t": 0.0} for r, length in stored["episodes"].tolist())
@@ -98,19 +97,10 @@ def restore_arrays(model: BaseAlgorithm, stored: Mapping[str, Array], *, goes_on
         tensor.copy_(torch.from_numpy(stored[f"memory.{place}"]))
 
 
-def restore_exploration(model: BaseAlgorithm, stored: Mapping[str, Array]) -> None:
-    """Put back noise states and exploration matrices, which `learn` has drawn anew."""
+def restore_noise(model: BaseAlgorithm, stored: Mapping[str, Array]) -> None:
+    """Put back the noises' last values, which `learn` has reset."""
     for row, noise in _walks(model):
         noise.noise_prev = stored[f"noise.{row}"].copy()
-    distribution = _distribution(model)
-    for name, value in part(stored, "sde").items():
-        setattr(distribution, name, torch.from_numpy(value).to(model.device))
-
-
-def redraw_exploration(model: BaseAlgorithm) -> None:
-    """Draw the exploration matrices of a rollout that the checkpoint had not begun."""
-    if model.use_sde:
-        getattr(model, "actor", model.policy).reset_noise(model.n_envs)
 
 
 def normalizer(venv: VecNormalize) -> dict[str, Array]:
@@ -187,19 +177,6 @@ def _walks(model: BaseAlgorithm) -> list[tuple[int, OrnsteinUhlenbeckActionNoise
     rows = noise.noises if isinstance(noise, VectorizedActionNoise) else [noise]
     walks = [each for each in rows if isinstance(each, OrnsteinUhlenbeckActionNoise)]
     return list(enumerate(walks))
-
-
-def _distribution(model: BaseAlgorithm) -> Any:
-    return getattr(model, "actor", model.policy).action_dist if model.use_sde else None
-
-
-def _matrices(model: BaseAlgorithm) -> dict[str, torch.Tensor]:
-    """Return the matrices of state-dependent exploration."""
-    if not model.use_sde:
-        return {}
-    distribution = _distribution(model)
-    names = ("exploration_mat", "exploration_matrices")
-    return {name: getattr(distribution, name).detach() for name in names}
 
 
 def _statistics(venv: VecNormalize) -> dict[str, RunningMeanStd]:

@@ -11,14 +11,23 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.save_util import load_from_zip_file
 
 from srb_train.algos.sb3.ars import SteppedARS
+from srb_train.contracts import Array
 from srb_train.errors import IntegrityError, UsageError
 
+MODEL = "model.zip"
 MOST_SHOWN = 5
 """Mismatched tensors that a message names."""
 
 
-def restore(model: BaseAlgorithm, path: Path) -> None:
-    """Fill networks, optimisers and the learned entropy coefficient from a checkpoint's file."""
+def save(model: BaseAlgorithm, folder: Path) -> None:
+    """Write SB3's own file."""
+    # The run's own state holds the last observations.
+    model.save(folder / MODEL, exclude=["_last_obs", "_last_original_obs"])
+
+
+def restore(model: BaseAlgorithm, folder: Path) -> None:
+    """Fill networks, optimisers and the learned entropy coefficient from a checkpoint."""
+    path = folder / MODEL
     modules, variables = _read(path, model)
     wanted = set(model._get_torch_save_params()[0])
     if set(modules) != wanted:
@@ -35,8 +44,41 @@ def restore(model: BaseAlgorithm, path: Path) -> None:
         model.log_ent_coef.data = learned.data
 
 
-def restore_policy(model: BaseAlgorithm, path: Path) -> None:
-    """Fill the networks alone from a checkpoint's file."""
+def restore_policy(model: BaseAlgorithm, folder: Path) -> None:
+    """Fill the networks alone from a checkpoint."""
+    _fill_policy(model, folder / MODEL)
+
+
+def finite(model: BaseAlgorithm) -> bool:
+    """Tell whether all weights are finite."""
+    return all(bool(torch.isfinite(each).all()) for each in model.policy.parameters())
+
+
+def exploration(model: BaseAlgorithm) -> dict[str, Array]:
+    """Return the matrices of state-dependent exploration."""
+    if not model.use_sde:
+        return {}
+    names = ("exploration_mat", "exploration_matrices")
+    return {name: getattr(_sde(model), name).detach().cpu().numpy() for name in names}
+
+
+def restore_exploration(model: BaseAlgorithm, stored: Mapping[str, Array]) -> None:
+    """Put back the matrices, which `learn` has drawn anew."""
+    for name, value in stored.items():
+        setattr(_sde(model), name, torch.from_numpy(value).to(model.device))
+
+
+def redraw_exploration(model: BaseAlgorithm) -> None:
+    """Draw the matrices of a rollout that the checkpoint had not begun."""
+    getattr(model, "actor", model.policy).reset_noise(model.n_envs)
+
+
+def _sde(model: BaseAlgorithm) -> Any:
+    """Return the distribution that holds the exploration matrices."""
+    return getattr(model, "actor", model.policy).action_dist
+
+
+def _fill_policy(model: BaseAlgorithm, path: Path) -> None:
     modules, _ = _read(path, model)
     _check(model, modules.get("policy", {}), path)
     model.policy.load_state_dict(modules["policy"])
@@ -49,7 +91,7 @@ def load_native(model: BaseAlgorithm, path: Path) -> None:
     if not path.is_file():
         raise UsageError(f"--model {path}: no such file, with or without .zip")
     try:
-        restore_policy(model, path)
+        _fill_policy(model, path)
     except IntegrityError as error:
         raise UsageError(f"--model {error}") from error
     if isinstance(model, SteppedARS):
@@ -67,13 +109,23 @@ def _read(path: Path, model: BaseAlgorithm) -> tuple[Mapping[str, Any], Mapping[
 
 def _check(model: BaseAlgorithm, stored: Mapping[str, torch.Tensor], path: Path) -> None:
     """Compare the tensors of a file with those of the policy, by name and shape."""
-    shapes = {name: tuple(tensor.shape) for name, tensor in stored.items()}
-    needed = {name: tuple(tensor.shape) for name, tensor in model.policy.state_dict().items()}
+    needed = model.policy.state_dict()
+    compare(
+        {name: tuple(tensor.shape) for name, tensor in stored.items()},
+        {name: tuple(tensor.shape) for name, tensor in needed.items()},
+        path,
+    )
+
+
+def compare(
+    found: Mapping[str, tuple[int, ...]], needed: Mapping[str, tuple[int, ...]], path: Path
+) -> None:
+    """Refuse a file whose tensors, by name, are shaped otherwise than the settings need."""
     wrong = [
-        f"  {name}: the file has {shapes.get(name, 'none')}, "
+        f"  {name}: the file has {found.get(name, 'none')}, "
         f"these settings need {needed.get(name, 'none')}"
-        for name in sorted(shapes.keys() | needed.keys())
-        if shapes.get(name) != needed.get(name)
+        for name in sorted(found.keys() | needed.keys())
+        if found.get(name) != needed.get(name)
     ]
     if wrong:
         more = [f"  and {len(wrong) - MOST_SHOWN} more"] if len(wrong) > MOST_SHOWN else []

@@ -8,5 +8,12 @@ PLATE = Backend(
     machine="srb_train.envs.tasks.machine",
     requires=("numpy", "gymnasium", "PIL"),
     extra="",
-    names=("landing", "cartpole"),
+    names=(
+        "landing",
+        "cartpole",
+        "rendezvous",
+        "orbital_evasion",
+        "waypoint_navigation",
+        "velocity_tracking",
+    ),
 )

@@ -4,7 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from srb_train.contracts import BatchedEnv
-from srb_train.envs.tasks import cartpole, landing
+from srb_train.envs.tasks import (
+    cartpole,
+    landing,
+    orbital_evasion,
+    rendezvous,
+    velocity_tracking,
+    waypoint_navigation,
+)
 from srb_train.envs.tasks.batch import Batch, Task
 from srb_train.errors import UsageError
 
@@ -14,6 +21,10 @@ def make(name: str, num_envs: int, params: Mapping[str, Any]) -> BatchedEnv:
     tasks: dict[str, Callable[[Mapping[str, Any]], Task]] = {
         "landing": landing.build,
         "cartpole": cartpole.build,
+        "rendezvous": rendezvous.build,
+        "orbital_evasion": orbital_evasion.build,
+        "waypoint_navigation": waypoint_navigation.build,
+        "velocity_tracking": velocity_tracking.build,
     }
     if name not in tasks:
         raise UsageError(f"--env {name}: no such task; {', '.join(tasks)} are ours")

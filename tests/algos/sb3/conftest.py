@@ -14,9 +14,9 @@ from gymnasium import spaces
 from stable_baselines3.common.save_util import load_from_zip_file
 
 from srb_train import config, registry
-from srb_train.algos.sb3 import PLATE, machine, state
+from srb_train.algos.sb3 import state, weights
 from srb_train.context import Context, Desk
-from srb_train.contracts import Step
+from srb_train.contracts import Family, Step
 from srb_train.runs.checkpoint import Checkpoints
 from srb_train.runs.heartbeat import Heartbeat
 from srb_train.spec import RunSpec
@@ -131,7 +131,13 @@ class Forgetful(Slider):
 def preset(label: str) -> dict[str, Any]:
     """Return the settings of a label's preset."""
     task = config.Selected(name="gymnasium/Any-v0", preset="gymnasium", id="Any-v0")
-    return dict(config.compose(label, task, [], config_dir=None, unions=PLATE.unions).agent)
+    unions = family(label).unions
+    return dict(config.compose(label, task, [], config_dir=None, unions=unions).agent)
+
+
+def family(label: str) -> Family:
+    """Return the plate of a label's family."""
+    return registry.family_of(label)[0]
 
 
 SMALL = {
@@ -158,7 +164,7 @@ def changed(label: str, num_envs: int = 4, **changes: Any) -> dict[str, Any]:
         place = agent[section] if section else agent
         assert name in place, f"{label} has no {key}"
         place[name] = value
-    return PLATE.settle(label, agent, num_envs)
+    return family(label).settle(label, agent, num_envs)
 
 
 def small(label: str, **changes: Any) -> dict[str, Any]:
@@ -213,7 +219,7 @@ class Bench:
             say=self.said.append,
         )
         context = Context(spec, desk, resume=resume, weights=weights)
-        machine.train(context)
+        registry.machine(family(spec.algo)).train(context)
         return desk.checkpoints.latest().path
 
     def checkpoint(self, newest: Path, step: int) -> Path:
@@ -239,8 +245,10 @@ def contents(folder: Path) -> dict[str, bytes]:
     for path in folder.glob("*.npz"):
         with np.load(path) as stored:
             found |= {f"{path.name}:{name}": stored[name].tobytes() for name in stored.files}
-    _, modules, variables = load_from_zip_file(folder / machine.MODEL, load_data=False)
-    return found | leaves("model", {**modules, "variables": variables or {}})
+    if (folder / weights.MODEL).is_file():
+        _, modules, variables = load_from_zip_file(folder / weights.MODEL, load_data=False)
+        found |= leaves("model", {**modules, "variables": variables or {}})
+    return found
 
 
 def leaves(name: str, tree: Any) -> dict[str, bytes]:

@@ -11,7 +11,7 @@ import stable_baselines3
 import torch
 from gymnasium import spaces
 
-from srb_train.algos.sb3 import PLATE, build, machine
+from srb_train.algos.sb3 import PLATE, bridge, build, machine, weights
 from srb_train.errors import TrainingFailed, UnsupportedError, UsageError
 from tests.algos.sb3.conftest import Slider, changed, small
 
@@ -162,7 +162,7 @@ def test_a_plain_policy_name_means_the_recurrent_one(bench):
 def test_sb3_alone_loads_our_file_which_names_nothing_of_ours(label, bench):
     bench.make_env = task(label)
     newest = bench.train(bench.spec(label, small(label), steps=64))
-    path = newest / machine.MODEL
+    path = newest / weights.MODEL
     loaded = plain(label).load(path)
     assert loaded.num_timesteps == 64
     with zipfile.ZipFile(path) as archive:
@@ -203,7 +203,7 @@ def test_a_native_file_gives_its_weights_and_nothing_else(named, bench, tmp_path
     spec = bench.spec("sb3_ppo", agent, steps=32)
     newest = bench.train(spec, weights=import_from.with_name(named))
     assert newest.name == "32"
-    trained = stable_baselines3.PPO.load(newest / machine.MODEL)
+    trained = stable_baselines3.PPO.load(newest / weights.MODEL)
     assert (trained.policy.action_net.weight == 0.25).all()
     assert any("no normaliser" in line for line in bench.said)
 
@@ -300,7 +300,7 @@ def test_a_time_limit_does_not_cut_the_value(label, bench):
     env = bench.make_env(8)
     env.age[:] = np.arange(8)
     actor = machine.load(newest, spec, env)
-    seen = machine.bridge.observe(actor._venv, env._obs(env.x, env.age))
+    seen = bridge.observe(actor._venv, env._obs(env.x, env.age))
     values = worth(actor._policy, torch.as_tensor(seen))
     assert values.min() > 8.0
     assert values.max() < 12.0

@@ -13,6 +13,8 @@ TASKS = {
     "landing by thrusters": ("landing", {"control": "thrusters", "time_limit": 6.0}),
     "cartpole": ("cartpole", {"time_limit": 0.6}),
     "cartpole of two actions": ("cartpole", {"discrete": True}),
+    "rendezvous": ("rendezvous", {"time_limit": 60.0, "thrust_error": 0.05}),
+    "orbital evasion": ("orbital_evasion", {"difficulty": "full"}),
 }
 STEPS = 250
 
