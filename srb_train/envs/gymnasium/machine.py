@@ -1,6 +1,7 @@
 """N copies of an installed Gymnasium environment behind the batched contract."""
 
 import difflib
+import sys
 from collections.abc import Mapping
 from functools import partial
 from pkgutil import resolve_name
@@ -18,7 +19,8 @@ from srb_train.errors import IntegrityError, MissingDependency, UnsupportedError
 Vector = SyncVectorEnv | AsyncVectorEnv
 
 DEFAULT_FPS = 30
-_VECTORS = {"sync": SyncVectorEnv, "async": AsyncVectorEnv}
+ASYNC = "async"
+_VECTORS = {"sync": SyncVectorEnv, ASYNC: AsyncVectorEnv}
 _EXTRAS = {
     "classic_control": "classic-control",
     "phys2d": "jax",
@@ -180,7 +182,9 @@ def _render_modes(name: str, spec: EnvSpec) -> tuple[str, ...]:
 
 
 def _vectorized(kind: str, open_rows: list[Any]) -> Vector:
-    return _VECTORS[kind](open_rows, copy=False, autoreset_mode=AutoresetMode.SAME_STEP)
+    # A process that JAX has threads in must not fork.
+    how = {"context": "forkserver"} if kind == ASYNC and "jax" in sys.modules else {}
+    return _VECTORS[kind](open_rows, copy=False, autoreset_mode=AutoresetMode.SAME_STEP, **how)
 
 
 def _opened(name: str, spec: EnvSpec, open_it: Any) -> Any:

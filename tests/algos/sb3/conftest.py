@@ -73,7 +73,7 @@ class Slider:
     def _obs(self, x, age):
         vector = np.concatenate([x, age[:, None] / 15], axis=1)
         picture = (np.full((len(x), *IMAGE.shape), 127.0) + 60 * x[:, :1, None, None]).clip(0, 255)
-        picture = picture.astype(np.uint8)
+        picture = np.nan_to_num(picture).astype(np.uint8)
         return {
             "vector": vector.astype(np.float32),
             "double": vector,
