@@ -170,10 +170,10 @@ def test_an_environment_that_reuses_its_observation_keeps_its_last_one():
         assert (result.obs == 0.0).all()
 
 
-@pytest.mark.parametrize("other", ["jax", "nothing"])
-def test_rows_in_processes_of_their_own_see_what_rows_in_a_loop_see(monkeypatch, other):
+@pytest.mark.parametrize("library", ["jax", "nothing"])
+def test_rows_in_processes_of_their_own_see_what_rows_in_a_loop_see(monkeypatch, library):
     # A process with JAX in it must not fork; whether it really has it does not matter here.
-    monkeypatch.setitem(sys.modules, other, sys)
+    monkeypatch.setitem(sys.modules, library, sys)
     results = []
     for kind in ("sync", "async"):
         params = {"vectorization": kind, "max_episode_steps": 15}
