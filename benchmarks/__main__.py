@@ -64,7 +64,9 @@ def main() -> None:
     """Take the measurements that were named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("names", nargs="*", choices=[*MEASUREMENTS, []], metavar="NAME")
-    parser.add_argument("--only", nargs="+", default=(), help="labels, or families for overhead")
+    parser.add_argument(
+        "--only", nargs="+", default=(), help="labels; for overhead also families and cases"
+    )
     given = parser.parse_args()
     names = given.names or [name for name in MEASUREMENTS if name not in BY_REQUEST]
     RESULTS.mkdir(exist_ok=True)

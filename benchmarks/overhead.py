@@ -4,7 +4,7 @@ Both train the same algorithm on the same batch of landings with the same networ
 threads; the script is the loop that someone would write with the framework alone, see
 `direct_<family>.py`. Where a family's command uses a fused Adam, the script runs a second time with
 it. A round is one run of each, one after the other; wall time of the whole command and processor
-time of all its processes count. `python -m benchmarks overhead sbx` measures one family.
+time of all its processes count. `python -m benchmarks overhead --only sbx` measures one family.
 """
 
 import json
@@ -37,7 +37,7 @@ class Case:
 
 
 CASES: Mapping[str, Case] = {
-    "sb3_ppo, 512 copies": Case("sb3_ppo", ("run.steps=500000",), 5),
+    "sb3_ppo, 512 copies": Case("sb3_ppo", ("run.steps=500000",), 7),
     "sb3_ppo, 16 copies": Case("sb3_ppo", ("run.steps=500000", "env.num_envs=16"), 1),
     "sb3_sac, 16 copies": Case("sb3_sac", ("run.steps=20000", "env.num_envs=16"), 3),
     "sb3_sac, 1 copy": Case("sb3_sac", ("run.steps=3000", "env.num_envs=1"), 3),
@@ -51,9 +51,16 @@ CASES: Mapping[str, Case] = {
 }
 
 
-def measure(families: tuple[str, ...] = ()) -> dict[str, object]:
-    """Return seconds of all sides and the medians of their ratios, for each case."""
-    wanted = {name: c for name, c in CASES.items() if not families or c.family in families}
+def measure(only: tuple[str, ...] = ()) -> dict[str, object]:
+    """Return seconds of all sides and the medians of their ratios, for each case.
+
+    `only` names families, labels or cases.
+    """
+    wanted = {
+        name: case
+        for name, case in CASES.items()
+        if not only or {name, case.algo, case.family} & set(only)
+    }
     return {"cases": {name: _measured(case) for name, case in wanted.items()}}
 
 

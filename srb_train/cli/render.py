@@ -58,7 +58,8 @@ def catalog(found: Mapping[str, Sequence[Row]]) -> str:
     parts = []
     if "algos" in found:
         rows = [_label(row) for row in found["algos"]]
-        parts.append(columns(("label", "family", "actions", "resume", "also", "is"), rows))
+        head = ("label", "actions", "observations", "resume", "devices", "also", "is")
+        parts.append(columns(head, rows))
     if "envs" in found:
         rows = [
             [row["task"], row["backend"], "yes" if row["installed"] else "no", row["title"]]
@@ -78,9 +79,10 @@ def _label(row: Row) -> list[str]:
     note = f" ({row['resume_note']})" if row["resume_note"] else ""
     return [
         row["label"],
-        row["family"],
         ", ".join(row["actions"]),
+        ", ".join(row["observations"]),
         row["resume"],
+        ", ".join(row["devices"]),
         ", ".join(also) or "-",
         f"{title}{note}",
     ]
