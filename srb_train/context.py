@@ -44,6 +44,8 @@ class Desk:
     rates: StepRates | None
     """Step timings, when `--perf` asks for them."""
     say: Callable[[str], None]
+    begun: Callable[[], None] = lambda: None
+    """Called once, when everything that lives as long as the run is built."""
 
 
 class Context:
@@ -70,6 +72,7 @@ class Context:
         self._env: TrackedEnv | None = None
         self._save: Save | None = None
         self._consistent = True
+        self._begun = False
 
     # What a machine uses
 
@@ -96,6 +99,9 @@ class Context:
 
     def boundary(self) -> None:
         """See `TrainContext.boundary`."""
+        if not self._begun:
+            self._begun = True
+            self._desk.begun()
         if self._generators_pending and self._state is not None:
             generators.restore(_part(self._state, "generator"))
             self._generators_pending = False

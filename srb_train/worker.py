@@ -6,6 +6,7 @@ folder and its order (see `srb_train.runs.lifecycle`). It keeps the run's lock w
 obeys the order, and writes how its segment ended.
 """
 
+import gc
 import importlib.metadata
 import os
 import sys
@@ -43,6 +44,8 @@ def main(algo: str, env: str) -> int:
     """
     stop = Stop()
     stop.install()
+    # Half a million objects are about to come and stay: looking through them takes half a second.
+    gc.disable()
     try:
         registry.machine(registry.family_of(algo)[0])
         registry.backend_machine(registry.backend_of(env)[0])
@@ -120,9 +123,16 @@ def _context(
         met=lambda env: lifecycle.describe_env(run, spec.env_params, _env_facts(env)),
         rates=StepRates(spec.num_envs) if spec.perf else None,
         say=_say,
+        begun=_collect_garbage,
     )
     weights = Path(spec.weights_from) if spec.weights_from else None
     return Context(spec, desk, resume=resume.open() if resume else None, weights=weights)
+
+
+def _collect_garbage() -> None:
+    """Look for garbage from now on, but not among all that came with the frameworks."""
+    gc.freeze()
+    gc.enable()
 
 
 def _resume_checkpoint(run: Run, spec: RunSpec) -> Checkpoint | None:
