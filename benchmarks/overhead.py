@@ -52,7 +52,7 @@ CASES: Mapping[str, Case] = {
 
 
 def measure(only: tuple[str, ...] = ()) -> dict[str, object]:
-    """Return seconds of all sides and the medians of their ratios, for each case.
+    """Return seconds of all sides and the ratios of their medians, for each case.
 
     `only` names families, labels or cases.
     """
@@ -88,7 +88,8 @@ def _measured(case: Case) -> dict[str, object]:
 
 
 def _ratio(rows: list[dict[str, tuple[float, float]]], script: str, part: int) -> float:
-    return statistics.median(row["srb"][part] / row[script][part] for row in rows)
+    ours, theirs = (statistics.median(row[who][part] for row in rows) for who in ("srb", script))
+    return ours / theirs
 
 
 def _srb(algo: str, overrides: tuple[str, ...], logs: str) -> list[str]:

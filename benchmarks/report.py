@@ -74,7 +74,7 @@ def _overhead(result: Mapping[str, Any]) -> Iterator[str]:
             walls = ", ".join(f"{row[who][0]:.1f}" for row in case["rounds"])
             ratios = [f"{case[kind].get(who, 1.0):.3f}" for kind in ("wall_ratio", "cpu_ratio")]
             yield f"| {name} | {case['steps']:,} | {who} | {walls} | {' | '.join(ratios)} |"
-    yield "\nEach time is one run, in the order they were taken; ratios are medians over rounds."
+    yield "\nEach time is one run, in the order they were taken; ratios are of medians."
     yield "`direct` is a script with SB3's own Adam; the second one has the command's fused one."
 
 
