@@ -109,7 +109,6 @@ class Context:
         self._consistent = True
         stop = self._desk.stop
         if stop.requested or self.step >= self.spec.steps:
-            self._consistent = True
             raise StopTraining
         due = self._committed is None or self.step >= self._next_checkpoint
         if due or stop.checkpoint_now:

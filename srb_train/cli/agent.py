@@ -64,7 +64,7 @@ def train(
     if dry_run:
         return render.show(render.plan(operations.prepare(asked).describe()))
     if detach or context.info_name == START:
-        return _detached(asked, ready, as_json)
+        return _detached(asked, repl, ready, as_json)
     if as_json:
         raise UsageError("--json answers for --detach; a run in the foreground shows itself")
     return _attended(asked, repl, hide_ui)
@@ -80,11 +80,12 @@ def _attended(asked: TrainRequest, repl: str | None, plain: bool) -> int:
     return outcome.exit_code
 
 
-def _detached(asked: TrainRequest, ready: float, as_json: bool) -> int:
+def _detached(asked: TrainRequest, repl: str | None, ready: float, as_json: bool) -> int:
+    if repl is not None:
+        raise UsageError("--repl opens a shell when training has ended: leave out --detach")
     found = operations.start(asked, seconds=ready)
     render.show(answers.started(found), found, as_json)
-    failed = found["status"] in ("failed", "lost")
-    return 0 if found["ready"] or found["done"] or not failed else 1
+    return 1 if found["status"] in ("failed", "lost") else 0
 
 
 @app.command("eval")

@@ -178,7 +178,7 @@ REACHED = {
 
 LOCATED = {
     "run, path": "which run",
-    "models": "files that a framework or ONNX loads, newest first: `{path, step, bytes}`",
+    "models": "files that the framework itself loads, newest first: `{path, step, bytes}`",
     "total_models": "how many there are",
     "checkpoints": "newest first, see `srb run checkpoints`",
     "total_checkpoints": "how many there are",

@@ -67,6 +67,18 @@ def test_json_of_a_run_in_the_foreground_is_refused(said):
     assert (code, "--detach" in out) == (2, True)
 
 
+def test_a_shell_at_the_end_of_a_run_in_the_background_is_refused(said, tmp_path):
+    code, out = said("run", "start", *WORDS, "--logdir", str(tmp_path), "--repl")
+    assert (code, "--repl" in out) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_cannot_begin_leaves_by_one(said, tmp_path):
+    words = ("--algo", "toy_cem", "--env", "gymnasium/NoSuchTask-v0", "--logdir", str(tmp_path))
+    code, out = said("run", "start", *words)
+    assert (code, "NoSuchTask" in out) == (1, True)
+
+
 def test_a_goal_must_be_named(said, tmp_path):
     run = str(scene.finished_run(tmp_path).path)
     code, out = said("run", "check", run)

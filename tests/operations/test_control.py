@@ -210,5 +210,6 @@ def test_models_are_located_and_nothing_is_copied(logs):
     found = operations.export(str(run.path), logs, last_n=1)
     assert found["total_checkpoints"] > len(found["checkpoints"]) == 1
     assert found["checkpoints"][0]["latest"]
+    # The toy family has no file of a framework's own.
     assert found["models"] == []
     assert metrics.RETURN in json.dumps(operations.show_run(str(run.path), logs))
