@@ -5,7 +5,6 @@ a resume puts everything back, so that going on is the same as never having stop
 """
 
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from srb_train.runs.checkpoint import Checkpoints
 from srb_train.runs.heartbeat import Heartbeat
 from srb_train.spec import RunSpec
 from srb_train.stop import Stop
+from srb_train.stored import read_arrays
 from srb_train.tracked import TrackedEnv
 
 STATE = "run_state.npz"
@@ -254,11 +254,7 @@ def _part(state: Mapping[str, Array], prefix: str) -> dict[str, Array]:
 
 def _read_state(folder: Path) -> dict[str, Array]:
     path = folder / STATE
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            state = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise IntegrityError(f"{path}: cannot be read ({error})") from error
+    state = read_arrays(path)
     if int(state.get("schema", 0)) != _SCHEMA:
         raise IntegrityError(f"{path}: written by another version of this product")
     return state

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
 FAULTS = ROOT / "tests" / "envs" / "gymnasium"
@@ -16,6 +17,10 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 # Programs that JAX has compiled are shared by all tests and kept for the next run.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "jax"))
+
+# How long an example takes says what else the machine does, not whether a promise is kept.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 Srb = Callable[..., "subprocess.CompletedProcess[str]"]
 

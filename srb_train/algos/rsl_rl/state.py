@@ -19,12 +19,11 @@ from torch import nn
 from srb_train.algos.rsl_rl.framework import Algorithm
 from srb_train.contracts import Array
 from srb_train.errors import IntegrityError, UsageError
+from srb_train.stored import compare, read_arrays
 
 MODEL = "model.pt"
 NUMBERS = "rsl_rl.json"
 MEMORY = "rsl_rl.npz"
-MOST_SHOWN = 5
-"""Tensors that do not fit which a message names."""
 
 _SUFFIX = "_state_dict"
 _OPTIMIZER = f"optimizer{_SUFFIX}"
@@ -57,9 +56,8 @@ def restore(algorithm: Algorithm, folder: Path, *, goes_on: bool) -> int:
         algorithm.load(stored, None, strict=True)
         iterations = int(json.loads((folder / NUMBERS).read_text(encoding="utf-8"))["iterations"])
         if goes_on and (folder / MEMORY).is_file():
-            with np.load(folder / MEMORY, allow_pickle=False) as arrays:
-                _remember(algorithm, {name: arrays[name] for name in arrays.files})
-    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            _remember(algorithm, read_arrays(folder / MEMORY))
+    except (OSError, KeyError, TypeError, ValueError) as error:
         raise IntegrityError(f"{folder} cannot be read: {error}; use another checkpoint") from error
     return iterations
 
@@ -118,19 +116,11 @@ def _part(stored: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]
 
 def _check(network: nn.Module, stored: Mapping[str, Any], path: Path) -> None:
     """Compare the tensors of a file with those that a network needs, by name and shape."""
-    shapes = {name: tuple(getattr(value, "shape", ())) for name, value in stored.items()}
-    needed = {name: tuple(value.shape) for name, value in network.state_dict().items()}
-    names = [*needed, *(name for name in shapes if name not in needed)]
-    wrong = [name for name in names if shapes.get(name) != needed.get(name)]
-    if not wrong:
-        return
-    lines = [f"{path} does not fit this label, task and network:"]
-    for name in wrong[:MOST_SHOWN]:
-        there, here = shapes.get(name, "none"), needed.get(name, "none")
-        lines.append(f"  {name}: the file has {there}, these settings need {here}")
-    if len(wrong) > MOST_SHOWN:
-        lines.append(f"  and {len(wrong) - MOST_SHOWN} more")
-    raise UsageError("\n".join(lines))
+    compare(
+        {name: tuple(getattr(value, "shape", ())) for name, value in stored.items()},
+        {name: tuple(value.shape) for name, value in network.state_dict().items()},
+        path,
+    )
 
 
 def _memory(algorithm: Algorithm) -> dict[str, Array]:

@@ -8,6 +8,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from srb_train.algos.sb3 import state
 from srb_train.contracts import Array
 from srb_train.errors import IntegrityError
+from srb_train.stored import read_arrays
 
 REPLAY = "replay.npz"
 
@@ -22,7 +23,7 @@ def save(buffer: ReplayBuffer, folder: Path) -> None:
 
 def restore(buffer: ReplayBuffer, folder: Path) -> None:
     """Fill a fresh buffer of the same size with what `save` wrote."""
-    stored = state.read_arrays(folder / REPLAY)
+    stored = read_arrays(folder / REPLAY)
     for name, array in _arrays(buffer).items():
         rows = stored.get(name)
         if rows is None or rows.shape[1:] != array.shape[1:] or len(rows) > len(array):

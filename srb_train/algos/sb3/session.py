@@ -17,6 +17,7 @@ from srb_train.algos.sb3.lead import Lead, Nets, Sink
 from srb_train.contracts import Array, Tracked, TrainContext
 from srb_train.errors import IntegrityError, TrainingFailed
 from srb_train.spec import RunSpec
+from srb_train.stored import read_arrays
 
 _ROWS = "rows"
 
@@ -91,7 +92,7 @@ def _restore(
         state.restore_normalizer(normalizer, folder)
     if isinstance(model, OffPolicyAlgorithm):
         _restore_replay(model, folder, context, numbers["warmup_from"])
-    stored = state.read_arrays(folder / state.ARRAYS)
+    stored = read_arrays(folder / state.ARRAYS)
     goes_on = env.state_dict() is not None
     state.restore_arrays(model, stored, goes_on=goes_on)
     if not goes_on:

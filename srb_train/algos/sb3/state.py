@@ -11,7 +11,6 @@ replay.npz       the filled rows of the replay buffer, where it is saved
 """
 
 import json
-import zipfile
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +26,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from srb_train.algos.sb3.ars import Population, SteppedARS
 from srb_train.contracts import Array
 from srb_train.errors import IntegrityError
+from srb_train.stored import read_arrays
 
 NUMBERS = "sb3.json"
 ARRAYS = "sb3.npz"
@@ -126,15 +126,6 @@ def restore_normalizer(venv: VecNormalize, folder: Path) -> None:
             setattr(statistics, field, value if field != "count" else float(value))
     if stored["returns"].shape == venv.returns.shape:
         venv.returns = stored["returns"]
-
-
-def read_arrays(path: Path) -> dict[str, Array]:
-    """Read an .npz without executing anything that it holds."""
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise IntegrityError(f"{path} cannot be read: {error}; use another checkpoint") from error
 
 
 def read_numbers(folder: Path) -> dict[str, Any]:

@@ -13,10 +13,9 @@ from stable_baselines3.common.save_util import load_from_zip_file
 from srb_train.algos.sb3.ars import SteppedARS
 from srb_train.contracts import Array
 from srb_train.errors import IntegrityError, UsageError
+from srb_train.stored import compare
 
 MODEL = "model.zip"
-MOST_SHOWN = 5
-"""Mismatched tensors that a message names."""
 
 
 def save(model: BaseAlgorithm, folder: Path) -> None:
@@ -115,19 +114,3 @@ def _check(model: BaseAlgorithm, stored: Mapping[str, torch.Tensor], path: Path)
         {name: tuple(tensor.shape) for name, tensor in needed.items()},
         path,
     )
-
-
-def compare(
-    found: Mapping[str, tuple[int, ...]], needed: Mapping[str, tuple[int, ...]], path: Path
-) -> None:
-    """Refuse a file whose tensors, by name, are shaped otherwise than the settings need."""
-    wrong = [
-        f"  {name}: the file has {found.get(name, 'none')}, "
-        f"these settings need {needed.get(name, 'none')}"
-        for name in sorted(found.keys() | needed.keys())
-        if found.get(name) != needed.get(name)
-    ]
-    if wrong:
-        more = [f"  and {len(wrong) - MOST_SHOWN} more"] if len(wrong) > MOST_SHOWN else []
-        head = f"{path} does not fit this label, task and network:"
-        raise UsageError("\n".join([head, *wrong[:MOST_SHOWN], *more]))

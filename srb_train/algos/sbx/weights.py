@@ -15,10 +15,9 @@ import numpy as np
 from flax.training.train_state import TrainState
 from stable_baselines3.common.base_class import BaseAlgorithm
 
-from srb_train.algos.sb3.state import read_arrays
-from srb_train.algos.sb3.weights import compare
 from srb_train.contracts import Array
 from srb_train.errors import UsageError
+from srb_train.stored import compare, read_arrays
 
 MODEL = "model.npz"
 _RATE = "adaptive_learning_rate"

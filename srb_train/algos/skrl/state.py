@@ -8,7 +8,6 @@ memory.npz   the filled part of replay buffers, where it is saved
 
 import json
 import math
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from skrl.memories.torch import Memory
 from srb_train.algos.skrl.build import Learner, LinearLR
 from srb_train.contracts import Array
 from srb_train.errors import IntegrityError
+from srb_train.stored import read_arrays
 
 NUMBERS = "skrl.json"
 ARRAYS = "skrl.npz"
@@ -88,15 +88,6 @@ def restore_memories(learner: Learner, folder: Path) -> None:
         _check_full(stored, name, memory, folder / MEMORY)
         memory.filled = bool(stored[f"{name}.filled"])
         memory.memory_index = int(stored[f"{name}.index"])
-
-
-def read_arrays(path: Path) -> dict[str, Array]:
-    """Read an .npz without executing anything that it holds."""
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            return dict(stored.items())
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise IntegrityError(f"{path}: {error}; use another checkpoint") from error
 
 
 def _numbers(learner: Learner) -> dict[str, Any]:

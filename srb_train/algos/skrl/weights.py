@@ -10,10 +10,9 @@ from skrl.agents.torch import Agent
 from torch import nn
 
 from srb_train.errors import IntegrityError, UsageError
+from srb_train.stored import compare
 
 MODEL = "agent.pt"
-MOST_SHOWN = 5
-"""Mismatched tensors that a message names."""
 
 
 def restore(agent: Agent, path: Path) -> None:
@@ -66,18 +65,9 @@ def read(path: Path) -> Mapping[str, Any]:
 
 def fill(module: nn.Module, name: str, stored: Mapping[str, Any], path: Path) -> None:
     """Put stored tensors into a network that has the same ones, by name and shape."""
-    found = {key: tuple(tensor.shape) for key, tensor in stored.get(name, {}).items()}
-    needed = {key: tuple(tensor.shape) for key, tensor in module.state_dict().items()}
-    differing = sorted(
-        key for key in found.keys() | needed.keys() if found.get(key) != needed.get(key)
+    compare(
+        {f"{name}.{key}": tuple(part.shape) for key, part in stored.get(name, {}).items()},
+        {f"{name}.{key}": tuple(part.shape) for key, part in module.state_dict().items()},
+        path,
     )
-    if differing:
-        lines = [
-            f"  {name}.{key}: the file has {found.get(key, 'none')}, "
-            f"these settings need {needed.get(key, 'none')}"
-            for key in differing[:MOST_SHOWN]
-        ]
-        left = len(differing) - len(lines)
-        lines += [f"  and {left} more"] if left else []
-        raise UsageError("\n".join([f"{path} does not fit this label, task and network:", *lines]))
     module.load_state_dict(stored[name])

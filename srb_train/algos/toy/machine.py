@@ -14,6 +14,7 @@ import numpy as np
 from srb_train.contracts import BatchedEnv, Tracked, TrainContext
 from srb_train.errors import IntegrityError, UnsupportedError
 from srb_train.spec import RunSpec
+from srb_train.stored import read_arrays
 
 _FILE = "cem.npz"
 
@@ -121,14 +122,14 @@ def load(checkpoint: Path, spec: RunSpec, env: BatchedEnv) -> LinearPolicy:
 
 
 def _restore(search: Search, folder: Path) -> None:
-    with np.load(folder / _FILE, allow_pickle=False) as stored:
-        mean = stored["mean"]
-        if mean.shape != search.mean.shape:
-            raise IntegrityError(
-                f"{folder / _FILE} holds {mean.size} weights, this task needs {search.mean.size}"
-            )
-        search.mean, search.std = mean, stored["std"]
-        search.generation = int(stored["generation"])
+    stored = read_arrays(folder / _FILE)
+    mean = stored["mean"]
+    if mean.shape != search.mean.shape:
+        raise IntegrityError(
+            f"{folder / _FILE} holds {mean.size} weights, this task needs {search.mean.size}"
+        )
+    search.mean, search.std = mean, stored["std"]
+    search.generation = int(stored["generation"])
 
 
 def _outputs(space: Any) -> int:

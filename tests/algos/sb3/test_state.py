@@ -7,6 +7,7 @@ import pytest
 
 from srb_train.algos.sb3 import state
 from srb_train.errors import IntegrityError, UsageError
+from srb_train.stored import read_arrays
 from tests.algos.sb3.conftest import Forgetful, Slider, differences, small
 
 NOISE = {"train_freq": 3, "gradient_steps": -1, "normalize_observation": True}
@@ -114,11 +115,11 @@ def test_one_row_is_exact_as_well(bench):
 
 def test_statistics_go_on_counting_after_a_resume(bench):
     spec = bench.spec("sb3_ppo", small("sb3_ppo"), steps=128)
-    first = state.read_arrays(bench.train(spec) / state.NORMALIZER)
+    first = read_arrays(bench.train(spec) / state.NORMALIZER)
     assert first["obs.count"] == pytest.approx(128 + 4, abs=0.01)
     more = bench.spec("sb3_ppo", small("sb3_ppo"), steps=192)
     last = bench.root / "0" / "ckpt" / "128"
-    second = state.read_arrays(bench.train(more, resume=last) / state.NORMALIZER)
+    second = read_arrays(bench.train(more, resume=last) / state.NORMALIZER)
     assert second["obs.count"] == pytest.approx(192 + 4, abs=0.01)
 
 
@@ -132,7 +133,7 @@ def test_a_normaliser_that_does_not_fit_is_an_error_and_never_a_fresh_one(damage
     elif damage == "cut":
         file.write_bytes(file.read_bytes()[:-9])
     else:
-        stored = state.read_arrays(file)
+        stored = read_arrays(file)
         np.savez(file, **{**stored, "obs.mean": np.zeros(9)})
     with pytest.raises(IntegrityError, match=state.NORMALIZER):
         bench.train(spec, resume=folder)

@@ -8,6 +8,7 @@ import torch
 
 from srb_train.algos.skrl import PLATE, state, weights
 from srb_train.errors import IntegrityError, UsageError
+from srb_train.stored import read_arrays
 from tests.algos.skrl.scene import Forgetful, Slider, differences, kind
 
 WALK = {"exploration_noise": "OrnsteinUhlenbeckNoise"}
@@ -173,7 +174,7 @@ def test_a_memory_that_does_not_fit_is_an_error(damage, bench):
     if damage == "cut":
         file.write_bytes(file.read_bytes()[:-9])
     else:
-        stored = state.read_arrays(file)
+        stored = read_arrays(file)
         rewards = {} if damage == "absent" else {"memory.rewards": np.zeros((9, 3, 1), np.float32)}
         kept = {name: value for name, value in stored.items() if name != "memory.rewards"}
         np.savez(file, **kept, **rewards)
