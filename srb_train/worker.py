@@ -44,7 +44,7 @@ def main(algo: str, env: str) -> int:
     """
     stop = Stop()
     stop.install()
-    # Half a million objects are about to come and stay: looking through them takes half a second.
+    # What is about to come stays: to look through it again and again finds nothing.
     gc.disable()
     try:
         registry.machine(registry.family_of(algo)[0])

@@ -176,6 +176,6 @@ def _device(name: str) -> torch.device:
 
 
 def _fuse(optimizer: torch.optim.Optimizer) -> None:
-    """Have Adam update all tensors in one call: a fifth of the time for networks this small."""
+    """Have Adam update all tensors in one call, see docs/decisions/0005-adam-is-fused.md."""
     if isinstance(optimizer, torch.optim.Adam | torch.optim.AdamW):
         optimizer.param_groups[0]["fused"] = True

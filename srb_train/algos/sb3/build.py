@@ -89,7 +89,7 @@ def construct(label: str, algorithm: type[BaseAlgorithm], **words: Any) -> BaseA
 
 
 def _fuse(model: BaseAlgorithm) -> None:
-    """Let Adam update all tensors in one call, a fifth of the time for networks of this size."""
+    """Let Adam update all tensors in one call, see docs/decisions/0005-adam-is-fused.md."""
     names, _ = model._get_torch_save_params()
     for optimizer in (recursive_getattr(model, name) for name in names):
         if isinstance(optimizer, torch.optim.Adam):

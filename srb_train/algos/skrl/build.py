@@ -302,7 +302,7 @@ def _scheduler(agent: Agent, optimizer: str) -> Any:
 
 
 def _fuse(made: Learner) -> None:
-    """Let Adam update all tensors in one call, a fifth of the time for networks of this size."""
+    """Let Adam update all tensors in one call, see docs/decisions/0005-adam-is-fused.md."""
     for name in made.rates:
         for group in getattr(made.agent, name).param_groups:
             group["fused"] = True
