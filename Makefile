@@ -51,12 +51,13 @@ house: $(READY) ## floors, budgets, light doors, the tree in the README
 smoke: $(READY) ## every label for a few seconds
 	$(PYTEST) -v tests/families -k a_smoke_run
 
-bench: $(READY) ## measure and write benchmarks/ (labels and landing by their names only)
+bench: $(READY) ## measure and write benchmarks/ (labels and tasks by their names only)
 	$(BIN)/python -m benchmarks
 
 docs: $(READY) ## regenerate what is generated in docs/ and README.md
 	$(BIN)/python -m srb_train.cli.reference > docs/cli.md
 	$(BIN)/python -m srb_train.cli.readme README.md
+	$(BIN)/python -m srb_train.mcp_server.reference > docs/mcp.md
 
 wheel: $(READY) ## build the wheel
 	$(BIN)/python -m build --wheel

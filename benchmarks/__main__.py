@@ -1,6 +1,6 @@
 """Measure and write: `python -m benchmarks [NAME …]`, names as in MEASUREMENTS.
 
-Without names every measurement but the long `landing` and `labels` is taken. Each writes its own
+Without names every measurement but the long `tasks` and `labels` is taken. Each writes its own
 JSON under benchmarks/results/, and benchmarks/README.md is made anew from all of them.
 """
 
@@ -14,20 +14,30 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks import environments, labels, landing, overhead, records, report, startup
+from benchmarks import (
+    bridges,
+    environments,
+    labels,
+    overhead,
+    records,
+    report,
+    startup,
+    tasks,
+)
 
 RESULTS = Path(__file__).parent / "results"
 MEASUREMENTS = {
     "startup": startup.measure,
     "overhead": overhead.measure,
+    "bridges": bridges.measure,
     "environments": environments.measure,
     "records": records.measure,
-    "landing": landing.measure,
+    "tasks": tasks.measure,
     "labels": labels.measure,
 }
-BY_REQUEST = {"landing", "labels"}
-IN_PARTS = {"overhead", "labels"}
-"""Measurements that can be taken for some labels or families and keep the others' figures."""
+BY_REQUEST = {"tasks", "labels"}
+IN_PARTS = {"overhead", "tasks", "labels"}
+"""Measurements that can be taken for some cases and keep the figures of the others."""
 
 
 def machine() -> dict[str, object]:
@@ -65,7 +75,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("names", nargs="*", choices=[*MEASUREMENTS, []], metavar="NAME")
     parser.add_argument(
-        "--only", nargs="+", default=(), help="labels; for overhead also families and cases"
+        "--only",
+        nargs="+",
+        default=(),
+        help="labels; for overhead also families and cases, for tasks also tasks",
     )
     given = parser.parse_args()
     names = given.names or [name for name in MEASUREMENTS if name not in BY_REQUEST]
@@ -81,9 +94,11 @@ def main() -> None:
 
 def _keep(path: Path, name: str, facts: dict[str, object], measured: dict[str, object]) -> None:
     """Write a result; cases of a measurement in parts join those that were measured before."""
-    if name in IN_PARTS and path.exists():
-        before = json.loads(path.read_text(encoding="utf-8"))["cases"]
-        measured = {**measured, "cases": before | measured["cases"]}
+    if name in IN_PARTS:
+        before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        dates = dict.fromkeys(measured["cases"], facts["date"])
+        joined = {"cases": measured["cases"], "dates": dates}
+        measured = measured | {key: before.get(key, {}) | new for key, new in joined.items()}
     result = {"machine": facts, "command": f"python -m benchmarks {name}", **measured}
     path.write_text(json.dumps(result, indent=2) + "\n", "utf-8")
 

@@ -29,7 +29,7 @@ PAGE = ROOT / "docs" / "comparison.md"
 SEEDS = range(5)
 KINDS: Mapping[str, tuple[str, ...]] = {
     "on-policy": ("run.steps=600000", "env.num_envs=512"),
-    "off-policy": ("run.steps=30000", "env.num_envs=16"),
+    "off-policy": ("run.steps=20000", "env.num_envs=16"),
 }
 """What is typed for every label of a kind."""
 LEFT_OUT = {

@@ -6,7 +6,17 @@ import numpy as np
 from benchmarks import clock
 from srb_train.envs.tasks import machine
 
+TASKS = (
+    "landing",
+    "rendezvous",
+    "orbital_evasion",
+    "waypoint_navigation",
+    "velocity_tracking",
+    "sample_collection",
+    "cartpole",
+)
 COPIES = (1, 16, 512, 4096)
+COMPILED_COPIES = (1, 512)
 LUNAR = "LunarLanderContinuous-v3"
 LUNAR_COPIES = 64
 """One Python loop over copies: its rate does not change with their number."""
@@ -14,16 +24,21 @@ LUNAR_COPIES = 64
 
 def measure() -> dict[str, object]:
     """Return environment steps a second on one core."""
-    return {
-        "landing": {str(n): _ours("landing", n) for n in COPIES},
-        "landing, its arithmetic alone": {str(n): _bare("landing", n) for n in COPIES},
-        "cartpole": {str(n): _ours("cartpole", n) for n in COPIES},
-        f"gymnasium {LUNAR} SyncVectorEnv, {LUNAR_COPIES} copies": _gymnasium(),
+    rates: dict[str, object] = {
+        task: {str(n): _ours(task, n, {}) for n in COPIES} for task in TASKS
     }
+    rates |= {
+        f"{task}, `env.engine=jax`": {
+            str(n): _ours(task, n, {"engine": "jax"}) for n in COMPILED_COPIES
+        }
+        for task in TASKS
+    }
+    rates["landing, its arithmetic alone"] = {str(n): _bare("landing", n) for n in COPIES}
+    return rates | {f"gymnasium {LUNAR} SyncVectorEnv, {LUNAR_COPIES} copies": _gymnasium()}
 
 
-def _ours(task: str, copies: int) -> float:
-    env = machine.make(task, copies, {})
+def _ours(task: str, copies: int, params: dict[str, str]) -> float:
+    env = machine.make(task, copies, params)
     env.reset(0)
     actions = np.random.default_rng(0).uniform(-1, 1, (copies, *env.action_space.shape))
     actions = actions.astype(np.float32)

@@ -21,8 +21,8 @@ from srb_train.envs.tasks import cartpole, machine
 SEEDS = range(3)
 BALANCE = Case("cartpole", ("run.steps=300000",), goal=400.0)
 BALANCE_DISCRETE = Case("cartpole", ("env.discrete=true", "run.steps=100000"), goal=400.0)
-SWING = Case("gymnasium/Pendulum-v1", ("run.steps=20000",), goal=-250.0)
-CASES: Mapping[str, Case] = {}
+SWING = Case("gymnasium/Pendulum-v1", ("run.steps=12000",), goal=-250.0)
+CASES: Mapping[str, Case] = {"skrl_cem": replace(BALANCE_DISCRETE, settings=("env.discrete=true",))}
 """Labels whose case is not the usual one of their kind."""
 
 

@@ -2,9 +2,10 @@
 
 Both train the same algorithm on the same batch of landings with the same networks, sizes, seed and
 threads; the script is the loop that someone would write with the framework alone, see
-`direct_<family>.py`. Where a family's command uses a fused Adam, the script runs a second time with
-it. A round is one run of each, one after the other; wall time of the whole command and processor
-time of all its processes count. `python -m benchmarks overhead --only sbx` measures one family.
+`direct_<family>.py`. In some cases the script runs a second time with the command's fused Adam, to
+tell what of a ratio is the optimizer's. A round is one run of each, one after the other; wall time
+of the whole command and processor time of all its processes count. `python -m benchmarks overhead
+--only sbx` measures one family.
 """
 
 import json
@@ -18,9 +19,6 @@ from pathlib import Path
 from benchmarks import clock
 from srb_train import registry
 
-FUSED = ("sb3", "skrl", "rsl_rl")
-"""Families whose Adam is fused by the command."""
-
 
 @dataclass(frozen=True)
 class Case:
@@ -29,6 +27,8 @@ class Case:
     algo: str
     settings: tuple[str, ...]
     rounds: int
+    fused: bool = False
+    """Whether a script with the command's fused Adam runs as well."""
 
     @property
     def family(self) -> str:
@@ -37,17 +37,17 @@ class Case:
 
 
 CASES: Mapping[str, Case] = {
-    "sb3_ppo, 512 copies": Case("sb3_ppo", ("run.steps=500000",), 7),
-    "sb3_ppo, 16 copies": Case("sb3_ppo", ("run.steps=500000", "env.num_envs=16"), 1),
-    "sb3_sac, 16 copies": Case("sb3_sac", ("run.steps=20000", "env.num_envs=16"), 3),
-    "sb3_sac, 1 copy": Case("sb3_sac", ("run.steps=3000", "env.num_envs=1"), 3),
-    "sbx_ppo, 512 copies": Case("sbx_ppo", ("run.steps=1000000",), 3),
-    "sbx_sac, 16 copies": Case("sbx_sac", ("run.steps=40000", "env.num_envs=16"), 3),
-    "sbx_sac, 1 copy": Case("sbx_sac", ("run.steps=6000", "env.num_envs=1"), 3),
-    "skrl_ppo, 512 copies": Case("skrl_ppo", ("run.steps=500000",), 3),
+    "sb3_ppo, 512 copies": Case("sb3_ppo", ("run.steps=500000",), 7, fused=True),
+    "sb3_ppo, 16 copies": Case("sb3_ppo", ("run.steps=500000", "env.num_envs=16"), 1, fused=True),
+    "sb3_sac, 16 copies": Case("sb3_sac", ("run.steps=20000", "env.num_envs=16"), 3, fused=True),
+    "sb3_sac, 1 copy": Case("sb3_sac", ("run.steps=3000", "env.num_envs=1"), 3, fused=True),
+    "sbx_ppo, 512 copies": Case("sbx_ppo", ("run.steps=1000000",), 4),
+    "sbx_sac, 16 copies": Case("sbx_sac", ("run.steps=20000", "env.num_envs=16"), 3),
+    "sbx_sac, 1 copy": Case("sbx_sac", ("run.steps=3000", "env.num_envs=1"), 3),
+    "skrl_ppo, 512 copies": Case("skrl_ppo", ("run.steps=500000",), 4),
     "skrl_sac, 16 copies": Case("skrl_sac", ("run.steps=20000", "env.num_envs=16"), 3),
-    "skrl_sac, 1 copy": Case("skrl_sac", ("run.steps=3000", "env.num_envs=1"), 3),
-    "rsl_rl_ppo, 512 copies": Case("rsl_rl_ppo", ("run.steps=500000",), 3),
+    "skrl_sac, 1 copy": Case("skrl_sac", ("run.steps=1500", "env.num_envs=1"), 3),
+    "rsl_rl_ppo, 512 copies": Case("rsl_rl_ppo", ("run.steps=500000",), 4),
 }
 
 
@@ -65,7 +65,7 @@ def measure(only: tuple[str, ...] = ()) -> dict[str, object]:
 
 
 def _measured(case: Case) -> dict[str, object]:
-    scripts = {"direct": ()} | ({"direct, fused Adam": ("fused",)} if case.family in FUSED else {})
+    scripts = {"direct": ()} | ({"direct, fused Adam": ("fused",)} if case.fused else {})
     with tempfile.TemporaryDirectory() as scratch:
         srb = _srb(case.algo, (*case.settings, "run.seed=0"), scratch)
         spec = Path(scratch) / "spec.json"
@@ -78,7 +78,7 @@ def _measured(case: Case) -> dict[str, object]:
             others = {name: clock.cost([*direct, *words]) for name, words in scripts.items()}
             rows.append({"srb": ours, **others})
         steps = json.loads(spec.read_text(encoding="utf-8"))["steps"]
-    print(case.algo, rows, flush=True)
+    print(case.algo, case.settings, rows, flush=True)
     return {
         "steps": steps,
         "rounds": rows,

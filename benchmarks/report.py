@@ -5,8 +5,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-LABELS = "labels"
-LABELS_HEAD = """# What every label learns
+PAGES = {
+    "labels": """# What every label learns
+Made from benchmarks/results/labels.json by `python -m benchmarks labels`; do not edit. Each figure
+is the mean return of 200 fresh episodes after one run with the shipped presets; two runs at a time.
+""",
+    "tasks": """# Who solves the embedded tasks
+Made from benchmarks/results/tasks.json by `python -m benchmarks tasks`; do not edit. Each line is
+one run with the shipped presets and 200 fresh episodes after it; one run at a time.
+""",
+}
+"""Results that have a page of their own, and how it begins."""
+HEAD = """# What every label learns
 Made from benchmarks/results/labels.json by `python -m benchmarks labels`; do not edit. Each figure
 is the mean return of 200 fresh episodes after one run with the shipped presets; two runs at a time.
 """
@@ -21,14 +31,13 @@ def write(results: Path, target: Path) -> None:
     parts = [HEAD]
     for path in sorted(results.glob("*.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
-        if path.stem != LABELS:
-            parts += [f"\n## {path.stem}", machine(result), "", *table(path.stem, result)]
+        lines = [machine(result), "", *table(path.stem, result)]
+        if path.stem in PAGES:
+            page = target.with_name(f"{path.stem}.md")
+            page.write_text("\n".join([PAGES[path.stem], *lines]) + "\n", encoding="utf-8")
+        else:
+            parts += [f"\n## {path.stem}", *lines]
     target.write_text("\n".join(parts) + "\n", encoding="utf-8")
-    labels = results / f"{LABELS}.json"
-    if labels.exists():
-        result = json.loads(labels.read_text(encoding="utf-8"))
-        lines = [LABELS_HEAD, machine(result), "", *_labels(result)]
-        target.with_name(f"{LABELS}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def machine(result: Mapping[str, Any]) -> str:
@@ -51,9 +60,11 @@ def table(name: str, result: Mapping[str, Any]) -> Iterator[str]:
     return {
         "startup": _startup,
         "overhead": _overhead,
+        "bridges": _bridges,
         "environments": _environments,
         "records": _records,
-        "landing": _landing,
+        "tasks": _tasks,
+        "labels": _labels,
     }[name](result)
 
 
@@ -67,15 +78,25 @@ def _startup(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _overhead(result: Mapping[str, Any]) -> Iterator[str]:
-    head = ("case", "steps", "who", "wall, s", "`srb` ÷ it, wall", "`srb` ÷ it, CPU")
+    head = ("case", "date", "steps", "who", "wall, s", "`srb` ÷ it, wall", "`srb` ÷ it, CPU")
     yield f"| {' | '.join(head)} |\n|{'---|' * len(head)}"
     for name, case in result["cases"].items():
+        day = result["dates"][name]
         for who in case["rounds"][0]:
             walls = ", ".join(f"{row[who][0]:.1f}" for row in case["rounds"])
             ratios = [f"{case[kind].get(who, 1.0):.3f}" for kind in ("wall_ratio", "cpu_ratio")]
-            yield f"| {name} | {case['steps']:,} | {who} | {walls} | {' | '.join(ratios)} |"
+            yield f"| {name} | {day} | {case['steps']:,} | {who} | {walls} | {' | '.join(ratios)} |"
     yield "\nEach time is one run, in the order they were taken; ratios are of medians."
-    yield "`direct` is a script with SB3's own Adam; the second one has the command's fused one."
+    yield "`direct` is a script with the framework's own Adam; `fused` has the command's fused one."
+
+
+def _bridges(result: Mapping[str, Any]) -> Iterator[str]:
+    costs = result["microseconds"]
+    kinds = list(next(iter(costs.values())))
+    yield f"Microseconds that a bridge adds to a step of {result['copies']} copies.\n"
+    yield f"| family | {' | '.join(kinds)} |\n|{'---|' * (len(kinds) + 1)}"
+    for family, each in costs.items():
+        yield f"| {family} | {' | '.join(f'{each[kind]:.1f}' for kind in kinds)} |"
 
 
 def _environments(result: Mapping[str, Any]) -> Iterator[str]:
@@ -95,15 +116,21 @@ def _records(result: Mapping[str, Any]) -> Iterator[str]:
     yield f"| `srb run list` over {listing['runs']:,} runs, s | {listing['median_seconds']:.2f} |"
 
 
-def _landing(result: Mapping[str, Any]) -> Iterator[str]:
-    yield "| case | seed | steps | train s | success | return |\n|---|---|---|---|---|---|"
+def _tasks(result: Mapping[str, Any]) -> Iterator[str]:
+    head = ("case", "date", "seed", "steps", "train s", "success", "return")
+    yield f"| {' | '.join(head)} |\n|{'---|' * len(head)}"
     for name, rows in result["cases"].items():
         for row in rows:
-            success = "" if row["success_rate"] is None else f"{row['success_rate']:.3f}"
-            yield (
-                f"| {name} | {row['seed']} | {row['step']:,} | {row['wall_seconds']:.0f} "
-                f"| {success} | {row['mean_return']:.1f} ± {row['std_return']:.1f} |"
+            cells = (
+                name,
+                result["dates"][name],
+                str(row["seed"]),
+                f"{row['step']:,}",
+                f"{row['wall_seconds']:.0f}",
+                "" if row["success_rate"] is None else f"{row['success_rate']:.3f}",
+                f"{row['mean_return']:.1f} ± {row['std_return']:.1f}",
             )
+            yield f"| {' | '.join(cells)} |"
 
 
 def _labels(result: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from srb_train import playback, registry
+from srb_train import apart, playback, sighted
 from srb_train.errors import IntegrityError, MissingDependency, SrbError
 from srb_train.runs.store import Run
 
@@ -32,7 +32,8 @@ def _open(run: Run, shell: str | None) -> None:
     if checkpoint is None:
         raise IntegrityError(f"{run.path}: there is no checkpoint to look at")
     spec = run.spec()
-    with closing(registry.make_env(spec.env, 1, spec.env_params)) as env:
+    made = apart.make_env(spec.env, 1, spec.env_params, spec.simulator)
+    with closing(sighted.for_acting(made)) as env:
         policy = playback.load(checkpoint, spec, env)
         names = {"run": run, "spec": spec, "env": env, "policy": policy}
         banner = f"srb: {run.path}, step {checkpoint.step:,}; names: {', '.join(names)}"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from srb_train import generators, registry
+from srb_train import apart, generators, sighted
 from srb_train.contracts import Array, BatchedEnv, MetricsSink, Save
 from srb_train.errors import IntegrityError, StopTraining, UnsupportedError
 from srb_train.perf import StepRates
@@ -79,7 +79,8 @@ class Context:
     def make_env(self) -> TrackedEnv:
         """Build the tracked environment: reset from the seed, or put back where it stood."""
         spec = self.spec
-        inner = registry.make_env(spec.env, spec.num_envs, spec.env_params)
+        inner = apart.make_env(spec.env, spec.num_envs, spec.env_params, spec.simulator)
+        inner = sighted.for_training(inner, spec.algo, self.say)
         self._desk.met(inner)
         env = TrackedEnv(inner, on_step=self._advance, overdue=self._overdue)
         env.guard = spec.nan_guard

@@ -15,6 +15,9 @@ Array = Any
 Grade = Literal["exact", "continued", "weights"]
 Save = Callable[[Path], Mapping[str, Any]]
 
+PRIVILEGED = "critic"
+"""The key of a Dict observation that a critic may see while training, and an actor never."""
+
 
 class Step(NamedTuple):
     """One step of N rows; a row that ended has already begun its next episode."""
@@ -143,6 +146,8 @@ class Label:
     resume: Grade = "exact"
     resume_note: str = ""
     recurrent: bool = False
+    privileged: bool = False
+    """Whether its critic is shown `PRIVILEGED`; with other labels nobody sees it."""
     demonstrations: bool = False
     onnx: bool = False
 
@@ -195,6 +200,10 @@ class Backend:
     simulator_options: frozenset[str] = frozenset()
     """Simulator-only command options that it honours."""
     resumable: bool = True
+    own_process: bool = False
+    """Whether it cannot run in ours: its simulator starts once, or ends its process with itself."""
+    own_interpreter: str = ""
+    """What to install into an interpreter of its own, where its pins conflict with ours."""
 
 
 class Machine(Protocol):

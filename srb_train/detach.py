@@ -1,28 +1,37 @@
 """A supervisor without a terminal: it outlives the shell, the server or the script that started it.
 
 `python -m srb_train.detach RUN ORDER PIPE` leaves its starter at once, signs the record of a fresh
-run, and then watches one worker as the foreground does. Through the pipe it says two lines: that
-it has taken over, and that the worker has begun, or how it ended before that.
+run, waits for another run where the order says so, and then watches one worker as the foreground
+does. Through the pipe it says two lines: that it has taken over, and that it waits, that the worker
+has begun, or how that ended before it began.
 """
 
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple
 
 from srb_train import supervisor
-from srb_train.runs import files, layout, status
+from srb_train.errors import Interrupted, SrbError
+from srb_train.runs import chain, files, layout, status
 from srb_train.runs.record import Record, patch
 from srb_train.runs.store import Run
 from srb_train.spec import RunSpec
 
 TAKEN_OVER_SECONDS = 30.0
+_DOZE_SECONDS = 0.2
+"""How soon one that waits answers to a signal."""
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TAKEN_OVER = "taken over"
+_WAITS = "waits"
 _BEGUN = "begun"
 _TRAINING = ("running", "stopping", "completed", "stopped")
 """States of a run whose worker has got as far as training."""
@@ -35,6 +44,8 @@ class Report(NamedTuple):
     """Whether the worker has made its first step."""
     ended: str | None
     """The last line of a worker that ended before it began; None while that is not known."""
+    waits: bool = False
+    """Whether it waits for another run before it starts a worker."""
 
 
 def start(run: Run, order: Path, environ: Mapping[str, str], seconds: float) -> Report:
@@ -63,8 +74,8 @@ def start(run: Run, order: Path, environ: Mapping[str, str], seconds: float) -> 
         said = _line(listen, time.monotonic() + seconds)
     finally:
         os.close(listen)
-    if said in (None, _BEGUN):
-        return Report(begun=said == _BEGUN, ended=None)
+    if said in (None, _BEGUN, _WAITS):
+        return Report(begun=said == _BEGUN, ended=None, waits=said == _WAITS)
     return Report(begun=False, ended=str(json.loads(said)) if said else "the supervisor died")
 
 
@@ -129,9 +140,71 @@ def main(run_folder: str, order_file: str, pipe: int) -> int:
     run, order = Run(Path(run_folder)), Path(order_file)
     run.change(_signed)
     tell(pipe, _TAKEN_OVER)
-    spec = RunSpec.from_dict(files.read_json(order)["spec"])
+    asked = files.read_json(order)
+    refused = _await_turn(run, order, asked.get("after"), pipe)
+    if refused is not None:
+        order.unlink(missing_ok=True)
+        supervisor.announce(run, asked["spec"].get("notify"), Herald(pipe, 0), os.environ)
+        return refused
+    spec = RunSpec.from_dict(asked["spec"])
     with supervisor.standby(spec.algo, spec.env, spec.threads) as worker:
         return supervisor.supervise(worker, run, order, Herald(pipe, worker.process.pid))
+
+
+def _await_turn(run: Run, order: Path, after: Mapping[str, Any] | None, pipe: int) -> int | None:
+    """Wait until the run that the order names is completed.
+
+    Returns None when the turn has come; else the record says why it never will, and the exit code
+    is returned.
+    """
+    if after is None:
+        return None
+    other = Run(Path(after["run"]))
+    try:
+        _wait_for(other, pipe)
+        chain.begin(run, order, other, after["suffixes"])
+    except SrbError as error:
+        facts: dict[str, Any] = {"exit_code": error.exit_code}
+        if isinstance(error, Interrupted):
+            chain.give_up(run, "stopped", {**facts, "signal": str(error)})
+        else:
+            failure = {"category": error.category, "message": str(error)}
+            chain.give_up(run, "failed", {**facts, "failure": failure})
+            tell(pipe, json.dumps(str(error)))
+        return error.exit_code
+    return None
+
+
+def _wait_for(other: Run, pipe: int) -> None:
+    """Return when a run is completed; a signal that asks to stop is `Interrupted`."""
+    if chain.is_completed(other):
+        return
+    with _listening() as asked:
+        tell(pipe, _WAITS)
+        looked = time.monotonic()
+        while not asked:
+            time.sleep(_DOZE_SECONDS)
+            if time.monotonic() - looked >= chain.LOOK_SECONDS:
+                looked = time.monotonic()
+                if chain.is_completed(other):
+                    return
+    raise Interrupted(asked[0], asked[0])
+
+
+@contextmanager
+def _listening() -> Iterator[list[str]]:
+    """Lend the names of the signals that ask to stop, as they come."""
+    asked: list[str] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        asked.append(signal.Signals(number).name)
+
+    before = {number: signal.signal(number, note) for number in _STOPPING}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _signed(current: Record) -> Record:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from srb_train import registry, soundness
+from srb_train import apart, soundness
 from srb_train.contracts import BatchedEnv
 from srb_train.errors import SrbError, UnsupportedError
 from srb_train.examine_request import CHECK, RATES, ExamineRequest
@@ -48,7 +48,7 @@ def _answer(request: ExamineRequest) -> dict[str, Any]:
 
 
 def _make(request: ExamineRequest, copies: int) -> BatchedEnv:
-    return registry.make_env(request.env, copies, request.env_params)
+    return apart.make_env(request.env, copies, request.env_params)
 
 
 def facts(env: BatchedEnv) -> dict[str, Any]:

@@ -1,21 +1,24 @@
 """The child process that acts: `python -m srb_train.playback REQUEST` evaluates a checkpoint,
-or plays zero or random actions, and writes what it saw.
+plays zero or random actions, or shows either to a person, and writes what it saw.
 """
 
+import os
 import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from srb_train import evaluate, generators, registry, video
+from srb_train import apart, evaluate, generators, registry, sighted, video
 from srb_train.contracts import BatchedEnv, Policy
 from srb_train.errors import IntegrityError, Interrupted, SrbError
-from srb_train.playback_request import RANDOM, ZERO, PlayRequest
+from srb_train.playback_request import RANDOM, ZERO, PlayRequest, View
 from srb_train.runs import files
 from srb_train.runs.checkpoint import Checkpoint
-from srb_train.runs.store import Run
 from srb_train.spec import RunSpec
 from srb_train.stop import Stop
+from srb_train.viewers import FILE
+from srb_train.viewers.opening import opened
+from srb_train.viewers.session import Session, Wish
 
 
 def main(request_file: str) -> int:
@@ -24,22 +27,36 @@ def main(request_file: str) -> int:
     stop.install()
     try:
         request = PlayRequest.read(Path(request_file))
-        files.write_json(Path(request.output), _play(request, stop))
+        output = Path(request.output)
+        if request.view is not None:
+            files.write_json(output, _shown(request, request.view, stop))
+            return Interrupted(stop.reason, "").exit_code if stop.reason else 0
+        files.write_json(output, _play(request, stop))
     except SrbError as error:
         print(f"[{error.category}] {error}", file=sys.stderr, flush=True)
         return error.exit_code
     return 0
 
 
-def film(run: Run, path: Path, stop: Stop) -> Path | None:
-    """Record one episode of a run's newest checkpoint; returns None when stopped on the way."""
-    checkpoint = run.checkpoints().latest()
-    if checkpoint is None:
-        raise IntegrityError(f"{run.path}: there is no checkpoint to make a video of")
-    spec = run.spec()
-    with closing(registry.make_env(spec.env, 1, spec.env_params)) as env:
-        policy = load(checkpoint, spec, env)
-        return video.record(policy, env, path, seed=spec.seed, stopped=lambda: stop.requested)
+def _shown(request: PlayRequest, view: View, stop: Stop) -> dict[str, Any]:
+    """Show a policy to a person until enough was seen; returns what an evaluation would say.
+
+    A session that is stopped tells what was seen until then.
+    """
+    parent = os.getppid()
+
+    def stopped() -> bool:
+        # Whoever asked for it may be killed, and a page in the browser would outlive everybody.
+        return stop.requested or os.getppid() != parent
+
+    who = request.spec["algo"] if request.spec else request.who
+    with closing(_make_env(request, request.num_envs)) as env:
+        policy = _policy(request, env)
+        wish = Wish(episodes=view.episodes, seed=request.seed)
+        with opened(view, f"{who} on {request.env}", env.render_fps) as viewer:
+            seen = Session(policy, env, viewer, wish).run(stopped)
+    film = viewer.place if viewer.kind == FILE else None
+    return {**seen.as_dict(), "viewer": viewer.kind, "video": film}
 
 
 def _play(request: PlayRequest, stop: Stop) -> dict[str, Any]:
@@ -67,7 +84,8 @@ def _play(request: PlayRequest, stop: Stop) -> dict[str, Any]:
 
 
 def _make_env(request: PlayRequest, num_envs: int) -> BatchedEnv:
-    return registry.make_env(request.env, num_envs, request.env_params)
+    simulator = (request.spec or {}).get("simulator", {})
+    return sighted.for_acting(apart.make_env(request.env, num_envs, request.env_params, simulator))
 
 
 def _policy(request: PlayRequest, env: BatchedEnv) -> Policy:

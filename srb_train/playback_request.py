@@ -11,6 +11,22 @@ ZERO, RANDOM, CHECKPOINT = "zero", "rand", "checkpoint"
 
 
 @dataclass(frozen=True, kw_only=True)
+class View:
+    """How a person wants to watch."""
+
+    where: str | None
+    """"window", "browser" or "file"; None for what the surroundings allow."""
+    episodes: int | None
+    """None for as many as the person stays for."""
+    speed: float
+    """Multiple of real time."""
+    port: int
+    """Of the browser's page."""
+    film: str | None = None
+    """The file; only of "file"."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlayRequest:
     """What to play and where to write it; goes to the child as a JSON file."""
 
@@ -26,6 +42,8 @@ class PlayRequest:
     spec: Mapping[str, Any] | None = None
     """The spec of the run that the checkpoint belongs to."""
     video: str | None = None
+    view: View | None = None
+    """How to show it to a person, instead of counting `episodes` as fast as possible."""
     output: str
 
     def write(self, path: Path) -> None:
@@ -35,4 +53,6 @@ class PlayRequest:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read what `write` wrote."""
-        return cls(**files.read_json(path))
+        data = files.read_json(path)
+        view = data.pop("view")
+        return cls(**data, view=View(**view) if view else None)

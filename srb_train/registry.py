@@ -1,23 +1,24 @@
 """The desk: which rooms exist, what their plates say, and the one place that imports machines."""
 
-import difflib
 import importlib
 import importlib.metadata
 import importlib.util
 import os
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from srb_train import algos, envs, redact
+from srb_train import algos, envs, redact, spelling
 from srb_train.contracts import Backend, BatchedEnv, Family, Label, Machine
 from srb_train.errors import MissingDependency, UsageError
 
 DISTRIBUTION = "srb-train"
 OWN = "own"
 """The backend of tasks that are named by where they are: `<module>:<object>`."""
+PYTHON = "python"
+"""The setting of every task that names the interpreter it runs in; absent where it is ours."""
 
 
 def _plates(package: Any, group: str) -> Iterator[Any]:
@@ -50,19 +51,14 @@ def labels() -> dict[str, tuple[Family, Label]]:
     }
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ` (nearest: a, b)` for a misspelt word, or nothing when no name is close."""
-    close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
-    return f" (nearest: {', '.join(close)})" if close else ""
-
-
 def family_of(algo: str) -> tuple[Family, Label, str]:
     """Find the family, the label's facts and its canonical spelling; case does not matter."""
     known = labels()
     name = algo.lower().replace("-", "_")
     if name not in known:
         raise UsageError(
-            f"--algo {algo}: no such label{nearest(name, known)}; `srb ls algos` lists them"
+            f"--algo {algo}: no such label{spelling.nearest(name, known, most=3)}; "
+            "`srb ls algos` lists them"
         )
     return *known[name], name
 
@@ -92,8 +88,9 @@ def backend_of(env: str) -> tuple[Backend, str]:
         if prefix and name and backend.prefix == prefix:
             return backend, name
     raise UsageError(
-        f"--env {env}: no such task{nearest(env, tasks())}; `srb ls envs` lists them, "
-        "gymnasium/<id> takes any installed Gymnasium environment, <module>:<object> your own"
+        f"--env {env}: no such task{spelling.nearest(env, tasks(), most=3)}; "
+        "`srb ls envs` lists them, gymnasium/<id> takes any installed Gymnasium environment, "
+        "<module>:<object> your own"
     )
 
 
@@ -127,6 +124,12 @@ def missing(plate: Family | Backend) -> list[str]:
 
 def pip_line(plate: Family | Backend) -> str:
     """Return the command that installs what a plate needs."""
+    if isinstance(plate, Backend) and plate.own_interpreter:
+        home = f"~/{plate.name}"
+        return (
+            f"python -m venv {home} && {home}/bin/pip install {plate.own_interpreter}, "
+            f"and run it with env.{PYTHON}={home}/bin/python"
+        )
     return f'pip install "{DISTRIBUTION}[{plate.extra}]"'
 
 
@@ -137,6 +140,12 @@ def require(plate: Family | Backend) -> None:
         raise MissingDependency(
             f"{plate.title} needs {', '.join(absent)}, which is not installed: {pip_line(plate)}"
         )
+
+
+def require_backend(backend: Backend, params: Mapping[str, Any]) -> None:
+    """Require a backend where its task will run; another interpreter has its own packages."""
+    if params.get(PYTHON) is None:
+        require(backend)
 
 
 def machine(family: Family) -> Machine:

@@ -1,6 +1,6 @@
 """What was asked of a run: one frozen value that goes to disk as spec.json and back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ class RunSpec:
     `steps` is a total: it means the same for a fresh run and for one that goes on.
     `resume_from` is a checkpoint folder (absolute, or relative to the run's folder) whose whole
     state is restored; `weights_from` is a framework's own file of which only the weights are.
+    `notify` is a command that is told when the run ends.
     """
 
     algo: str
@@ -29,6 +30,7 @@ class RunSpec:
     log_every: int
     nan_guard: bool = True
     save_replay: bool = True
+    notify: str | Sequence[str] | None = None
     video: bool = False
     perf: bool = False
     resume_from: str | None = None

@@ -1,6 +1,7 @@
 """Videos of a policy at work: frames go to an encoder as they are drawn, the file appears whole.
 
-MP4 needs the extra `video` (an ffmpeg inside a Python package); without it the result is a GIF.
+MP4 needs the extra `video` (an ffmpeg inside a Python package); without it, or where the name ends
+in .gif, the result is a GIF.
 """
 
 import os
@@ -21,6 +22,7 @@ from srb_train.contracts import BatchedEnv, Policy
 from srb_train.errors import SrbError, UnsupportedError
 from srb_train.runs import files
 
+GIF = ".gif"
 ENDLESS_CLIP = 1_000
 """Frames of a clip of a task that has no time limit."""
 GIF_FRAMES = 300
@@ -90,9 +92,10 @@ class Recorder:
     """A video being written; leaving its `with` block publishes the file, an error removes it."""
 
     def __init__(self, path: Path, fps: int) -> None:
-        """Prepare to write `path`; without ffmpeg a GIF beside it, which is said in one line."""
-        self._ffmpeg = _ffmpeg()
-        self.path = path.with_suffix(".mp4" if self._ffmpeg else ".gif")
+        """Prepare to write `path`, .mp4 or .gif; a GIF for want of ffmpeg is said in one line."""
+        wanted = path.suffix != GIF
+        self._ffmpeg = _ffmpeg() if wanted else None
+        self.path = path.with_suffix(".mp4" if self._ffmpeg else GIF)
         self.frames = 0
         self._fps = fps
         self._hidden = self.path.parent / f"{files.TEMPORARY}{os.getpid()}-{secrets.token_hex(4)}"
@@ -100,7 +103,7 @@ class Recorder:
         self._shape: tuple[int, ...] = ()
         self._seen = False
         self._discarded = False
-        if self._ffmpeg is None:
+        if wanted and self._ffmpeg is None:
             print(
                 f"no ffmpeg for MP4 (pip install 'srb-train[video]'): writing {self.path.name}",
                 file=sys.stderr,

@@ -1,6 +1,6 @@
 """The child process that trains one run: `python -m srb_train.worker LABEL TASK`.
 
-Frameworks and simulators are imported here and in `srb_train.playback`, nowhere else. The worker
+Frameworks and simulators are imported here and where policies act, nowhere else. The worker
 imports what its label and task need, then reads two lines from its standard input: the run's
 folder and its order (see `srb_train.runs.lifecycle`). It keeps the run's lock while it lives,
 obeys the order, and writes how its segment ended.
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from srb_train import generators, playback, redact, registry
+from srb_train import generators, redact, registry
 from srb_train.context import Context, Desk
 from srb_train.contracts import BatchedEnv, Family, Label, MetricsSink
 from srb_train.errors import Interrupted, SrbError, TrainingFailed
@@ -48,7 +48,10 @@ def main(algo: str, env: str) -> int:
     gc.disable()
     try:
         registry.machine(registry.family_of(algo)[0])
-        registry.backend_machine(registry.backend_of(env)[0])
+        backend, _ = registry.backend_of(env)
+        # One that is not here runs in an interpreter of its own, or is refused by our parent.
+        if not (backend.own_process or registry.missing(backend)):
+            registry.backend_machine(backend)
     except SrbError as error:
         return _refuse(error)
     run, order = sys.stdin.readline().rstrip("\n"), sys.stdin.readline().rstrip("\n")
@@ -77,7 +80,7 @@ def _train(run: Run, order: Mapping[str, Any], stop: Stop) -> int:
         _say(_headline(spec, resume))
         with Heartbeat(run.path / layout.HEARTBEAT, budget=spec.steps) as heartbeat:
             context = _context(run, spec, resume, stop, heartbeat)
-            done = _loop(run, context, stop)
+            done = _loop(run, context)
     except SrbError as error:
         lifecycle.finish(run, "failed", exit_code=error.exit_code, failure=_failure(error, spec))
         return _refuse(error)
@@ -181,8 +184,8 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _loop(run: Run, context: Context, stop: Stop) -> bool:
-    """Train, then do what was asked for after training; tells whether all of it is done."""
+def _loop(run: Run, context: Context) -> bool:
+    """Train; tells whether all that was asked for is done."""
     spec = context.spec
     family, _, _ = registry.family_of(spec.algo)
     try:
@@ -193,11 +196,7 @@ def _loop(run: Run, context: Context, stop: Stop) -> bool:
     if context.rates is not None:
         files.write_json(run.path / PERF, context.rates.as_dict())
         _say(context.rates.as_text())
-    if not spec.video or stop.requested:
-        return context.step >= spec.steps and not spec.video
-    film = playback.film(run, run.path / layout.VIDEOS / f"{context.step}.mp4", stop)
-    _say(f"video: {film or 'given up: a stop was asked for'}")
-    return film is not None
+    return context.step >= spec.steps
 
 
 def _dumped(run: Run, context: Context, error: NonFinite) -> TrainingFailed:

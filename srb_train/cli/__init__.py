@@ -19,6 +19,7 @@ from srb_train.cli import agent, config, env, line, render, run
 from srb_train.cli.doctor import doctor
 from srb_train.cli.line import Line
 from srb_train.cli.ls import ls
+from srb_train.cli.mcp import mcp
 from srb_train.errors import SrbError, UsageError
 
 NO_VARIABLE = " (env var: 'None')"
@@ -40,6 +41,7 @@ app.add_typer(env.app, name="env")
 app.add_typer(config.app, name="config")
 app.command()(ls)
 app.command()(doctor)
+app.command()(mcp)
 
 
 def _version(asked: bool) -> None:

@@ -1,4 +1,4 @@
-"""`srb agent`: train a policy, evaluate one, or let zero or random actions play."""
+"""`srb agent`: train a policy, evaluate or watch one, or let zero or random actions play."""
 
 from functools import partial
 
@@ -8,14 +8,14 @@ from srb_train import operations
 from srb_train.cli import answers, display, line, options, render
 from srb_train.cli.requests import filled, help_when_alone, simulator_options
 from srb_train.errors import UsageError
-from srb_train.operations import EvalRequest, TrainRequest
+from srb_train.operations import EvalRequest, TrainRequest, ViewRequest
 from srb_train.operations.runs import describe
 
 START = "start"
 """The name under which `srb run` has `train`: there it is always detached."""
 
 app = typer.Typer(
-    help="Train, evaluate, or play without a policy.",
+    help="Train, evaluate, watch, or act without a policy.",
     callback=help_when_alone,
     invoke_without_command=True,
 )
@@ -31,13 +31,14 @@ def train(
     continue_training: options.Continue = False,
     model: options.Model = None,
     additional: options.Additional = None,
+    after: options.After = None,
     seed: options.Seed = None,
     device: options.Device = None,
     logdir: options.Logdir = None,
     config_dir: options.ConfigDir = None,
     dry_run: options.DryRun = False,
     smoke: options.Smoke = False,
-    video: options.Video = False,
+    video: options.Films = False,
     perf: options.Perf = False,
     repl: options.Repl = None,
     detach: options.Detach = False,
@@ -71,6 +72,8 @@ def train(
 
 
 def _attended(asked: TrainRequest, repl: str | None, plain: bool) -> int:
+    if asked.after is not None:
+        operations.await_turn(asked, typer.echo)
     outcome = operations.train(asked, partial(display.opened, plain=plain))
     if outcome.plan.done:
         return render.show(render.plan(outcome.plan.describe()))
@@ -113,6 +116,37 @@ def evaluate(
     """
     result = operations.evaluate(filled(EvalRequest, context))
     return render.show(render.evaluation(result), result, as_json)
+
+
+@app.command()
+def play(
+    context: typer.Context,
+    *,
+    settings: options.Settings = None,
+    algo: options.AnyAlgo = None,
+    env: options.AnyEnv = None,
+    model: options.Model = None,
+    run: options.RunName = None,
+    policy: options.Untrained = None,
+    viewer: options.Viewer = None,
+    out: options.FilmOut = None,
+    episodes: options.Shows = None,
+    num_envs: options.Rows = None,
+    speed: options.Speed = 1.0,
+    port: options.Port = 8080,
+    seed: options.Seed = None,
+    device: options.Device = None,
+    logdir: options.Logdir = None,
+    config_dir: options.ConfigDir = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Watch a policy act: in a window, in the browser, or as a film.
+
+    Example: srb agent play --algo sb3_ppo --env landing --out landing.mp4
+    """
+    found = operations.play(filled(ViewRequest, context))
+    render.show(render.evaluation(found), found, as_json)
+    return int(found["exit_code"])
 
 
 @app.command()

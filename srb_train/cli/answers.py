@@ -30,13 +30,15 @@ def started(found: Row) -> str:
 
 def stopped(found: Row) -> str:
     """Return how a run was stopped."""
-    how = "killed: it did not stop in time" if found["forced"] else "saved and stopped"
+    how = "saved and stopped" if found["began"] else "it had not begun"
+    if found["forced"]:
+        how = "killed: it did not stop in time"
     return pairs(
         {
             "run": found["run"],
             "status": f"{found['status']} ({how})" if found["stopped"] else "still alive",
             "step": wording.count(found["step"]),
-            "go on": f"srb run resume {found['run']}",
+            "go on": f"srb run resume {found['run']}" if found["began"] else None,
         }
     )
 

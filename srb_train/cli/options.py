@@ -81,7 +81,19 @@ Model = Annotated[
     ),
 ]
 Video = Annotated[bool, typer.Option("--video", help="Record one episode.")]
+Films = Annotated[
+    bool,
+    typer.Option("--video", help="Film an episode of new checkpoints, beside the training."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+After = Annotated[
+    str | None,
+    typer.Option(
+        "--after",
+        metavar="RUN",
+        help="Begin when this run is completed; with --model RUN, from its newest weights.",
+    ),
+]
 
 Continue = Annotated[
     bool,
@@ -148,12 +160,59 @@ Out = Annotated[
     typer.Option("--out", path_type=Path, metavar="FILE", help="Where the result is written."),
 ]
 
+Shows = Annotated[
+    int | None,
+    typer.Option(
+        "--episodes",
+        min=1,
+        metavar="N",
+        help="Episodes over all copies, then it ends; a film has one, others go on until closed.",
+    ),
+]
+Rows = Annotated[
+    int | None,
+    typer.Option("--num_envs", min=1, metavar="N", help="Copies, side by side in a grid."),
+]
+Untrained = Annotated[
+    Literal["zero", "random"] | None,
+    typer.Option("--policy", help="Zero or random actions in the place of a run."),
+]
+Viewer = Annotated[
+    Literal["window", "browser", "file"] | None,
+    typer.Option(
+        "--viewer", help="Where to watch; without it a window, or the browser where none opens."
+    ),
+]
+FilmOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", path_type=Path, metavar="FILE", help="A film (.mp4 or .gif) instead of a viewer."
+    ),
+]
+Speed = Annotated[
+    float, typer.Option("--speed", min=0.05, max=20, metavar="X", help="Multiple of real time.")
+]
+Port = Annotated[
+    int,
+    typer.Option("--port", min=1, max=65535, metavar="N", help="Of the page in the browser."),
+]
+
 Name = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's name, the end of it, or its folder.")
 ]
 Names = Annotated[list[str], typer.Argument(metavar="RUN...", help="Two or more runs.")]
 Status = Annotated[
-    Literal["reserved", "starting", "running", "stopping", "completed", "stopped", "failed", "lost"]
+    Literal[
+        "reserved",
+        "waiting",
+        "starting",
+        "running",
+        "stopping",
+        "completed",
+        "stopped",
+        "failed",
+        "lost",
+    ]
     | None,
     typer.Option("--status", help="Only runs of this status."),
 ]
@@ -220,7 +279,20 @@ Tags = Annotated[
         show_default=False,
     ),
 ]
-ComparedTag = Annotated[str, typer.Option("--tag", metavar="TAG", help="What to compare.")]
+ComparedTag = Annotated[
+    str, typer.Option("--metric", "--tag", metavar="TAG", help="What to compare.")
+]
+Png = Annotated[
+    Path | None,
+    typer.Option("--png", path_type=Path, metavar="FILE", help="Draw the curves into a picture."),
+]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", path_type=Path, metavar="FILE", help="Write a page with the curves."),
+]
+Every = Annotated[
+    float, typer.Option("--every", min=0.2, metavar="SECONDS", help="Time between two looks.")
+]
 Points = Annotated[
     int, typer.Option("--points", min=1, max=1000, metavar="N", help="Steps to compare at.")
 ]

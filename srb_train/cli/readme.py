@@ -16,6 +16,7 @@ COLUMNS = {
     "observations": "observations",
     "resume": "resume",
     "recurrent": "recurrent",
+    "privileged": "privileged critic",
     "demonstrations": "demonstrations",
     "onnx": "ONNX",
     "devices": "devices",

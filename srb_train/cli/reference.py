@@ -36,8 +36,8 @@ STEPS = "environment transitions over all copies"
 ROW = {
     "run": "place of the run below the log root",
     "path": "folder of the run",
-    "status": "`reserved`, `starting`, `running`, `stopping`, or how it ended: `completed`, "
-    "`stopped`, `failed`, `lost`",
+    "status": "`reserved`, `waiting` (for another run), `starting`, `running`, `stopping`, or how "
+    "it ended: `completed`, `stopped`, `failed`, `lost`",
     "reason": "why it is said to be so",
     "algorithm": "label",
     "task": "task",
@@ -58,12 +58,14 @@ DETAILS = {
     "elapsed_seconds": "seconds of all segments together",
     "eta_seconds": "seconds to go at the present rate; null when none works",
     "metrics": "tag -> `{step, value}`, the last of every metric",
+    "return_trend": "the newest mean returns, oldest first: `{step, value}`",
     "checkpoints": "see `srb run checkpoints`",
     "warnings": "what was passed over, and why",
     "commands": "`evaluate` and `continue`: lines to paste; null without a checkpoint",
     "others": "as in run.json: `schema_version`, `implementation`, `device`, `num_envs`, `host`, "
-    "`pid`, `signal`, `exit_code`, `failure`, `overrides`, `command`, `resumed_from`, "
-    "`resume_grade`, `segments`, `srb_commit`, `srb_dirty`, `gpu`",
+    "`pid`, `signal`, `exit_code`, `failure`, `overrides`, `command`, `after` (the run that it "
+    "waits or has waited for: `{run, path, weights, ended_at}`), `resumed_from`, `resume_grade`, "
+    "`segments`, `srb_commit`, `srb_dirty`, `gpu`",
 }
 
 CHECKPOINT = {
@@ -88,6 +90,7 @@ LABEL = {
     "observations": "of `vector`, `dict`, `image`",
     "on_policy": "whether it learns from the newest rollout only",
     "recurrent": "whether its policy has a memory",
+    "privileged": "whether its critic sees more than its actor, see docs/observations.md",
     "resume": "what going on gives: `exact` (bit for bit), `continued` or `weights`",
     "resume_note": "why it gives less than `exact`; null where it does not",
     "demonstrations": "whether it learns from demonstrations",
@@ -150,13 +153,14 @@ STARTED = {
     "step": f"{STEPS} that training goes on from",
     "budget": f"{STEPS} to reach",
     "seed": "seed of every generator",
-    "message": "why it could not begin, or remarks on the plan; null where there is neither",
+    "message": "why it could not begin, for whom it waits, or remarks on the plan; else null",
 }
 
 STOPPED = {
     "run": "place of the run below the log root",
     "path": "folder of the run",
     "stopped": "whether nothing of it lives any more",
+    "began": "whether it had a worker; one that waited for another run had none",
     "forced": "whether it had to be killed",
     "status": "as in a row of `srb run list`",
     "step": f"{STEPS} that are saved",
@@ -243,7 +247,11 @@ SHAPES: dict[str, tuple[str, dict[str, str]]] = {
             "steps": "steps that every run has reached",
             "values": "run -> its newest value at or before each of `steps`",
             "summaries": "run -> `{points, final_step, final, low, high}` of its whole series",
+            "missing": "runs that have no such metric",
             "differences": "dotted setting -> run -> value, for settings that are not the same",
+            "curves": "metric -> `{steps, values, missing}`: the whole runs on one grid of steps; "
+            "null before a run's first value and beyond its last",
+            "files": "`{png, html}`: what was written; null where nothing was",
         },
     ),
     "srb run start": ("Also of `srb run resume` and `srb agent train --detach`", STARTED),
@@ -282,6 +290,7 @@ def _exit_codes() -> Iterator[str]:
     yield "| 1 | | `srb doctor` found what training cannot do without |"
     yield "| 1 | | `srb run check` or `wait`: not reached; `stop` or `resume`: not done |"
     yield "| 1 | | `srb env check`: the task breaks the contract |"
+    yield "| 1 | | `--after`: the other run ended without being completed; nothing was started |"
     yield "| 124 | | `srb run wait`: not reached in time |"
     yield "| 129 | | SIGHUP (n = 1): the terminal went away |"
     yield "| 130 | | SIGINT (n = 2): Ctrl-C; a training has saved its state |"

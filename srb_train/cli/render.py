@@ -73,7 +73,7 @@ def catalog(found: Mapping[str, Sequence[Row]]) -> str:
 
 
 def _label(row: Row) -> list[str]:
-    can = ("recurrent", "demonstrations", "onnx", "distributed")
+    can = ("recurrent", "privileged", "demonstrations", "onnx", "distributed")
     also = [name for name in can if row[name]]
     title = row["title"] if row["installed"] else f"{row['title']} (not installed)"
     note = f" ({row['resume_note']})" if row["resume_note"] else ""
@@ -137,9 +137,11 @@ def run(found: Row) -> str:
         "step": _step(found),
         "time": _time(found),
         "speed": wording.rate(found["rate"]) if found["rate"] is not None else None,
-        "return": wording.number(found["return"]) if found["return"] is not None else None,
+        "return": _return(found),
         "success": _share(found["success"]) if found["success"] is not None else None,
         "checkpoint": _newest(found),
+        "best": _best(found["checkpoints"]),
+        "after": found["after"]["run"] if found["after"] else None,
         "segments": _segments(found["segments"]),
         "settings": " ".join(found["overrides"]) or None,
         "commit": _commit(found),
@@ -174,6 +176,22 @@ def _newest(found: Row) -> str:
         return "none"
     newest = found["checkpoints"][-1]
     return f"step {newest['step']:,} ({newest['grade']}) {newest['path']}"
+
+
+def _return(found: Row) -> str | None:
+    """Return the newest mean return and the way it came."""
+    if found["return"] is None:
+        return None
+    values = [one["value"] for one in found["return_trend"] if one["value"] is not None]
+    bars = wording.bars(values, len(values), ascii_only=not _draws_bars())
+    return f"{wording.number(found['return'])}  {bars}".rstrip()
+
+
+def _best(found: Sequence[Row]) -> str | None:
+    best = next((row for row in found if row["best"]), None)
+    if best is None or len(found) < 2:
+        return None
+    return f"step {best['step']:,} (score {wording.number(best['score'])}) of {len(found)} kept"
 
 
 def _segments(segments: Sequence[Row]) -> str | None:

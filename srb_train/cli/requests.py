@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 import typer
 
-from srb_train.operations import EvalRequest, Goal, TrainRequest
+from srb_train.operations import EvalRequest, Goal, TrainRequest, ViewRequest
 from srb_train.operations.settings import typed_settings
 
-Request = TypeVar("Request", TrainRequest, EvalRequest)
+Request = TypeVar("Request", TrainRequest, EvalRequest, ViewRequest)
 
 SIMULATOR = ("headless", "livestream", "rendering_mode", "xr", "enable_cameras", "kit_args")
 

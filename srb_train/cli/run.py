@@ -3,7 +3,7 @@
 import typer
 
 from srb_train import operations
-from srb_train.cli import agent, answers, options, render
+from srb_train.cli import agent, answers, compared, extras, options, render
 from srb_train.cli.requests import goal, help_when_alone
 from srb_train.operations import TIMED_OUT
 from srb_train.operations.settings import typed_settings
@@ -64,17 +64,33 @@ def metrics(
 @app.command()
 def compare(
     names: options.Names,
+    *,
     tag: options.ComparedTag = "episode/return",
     points: options.Points = 10,
+    png: options.Png = None,
+    html: options.Html = None,
     logdir: options.Logdir = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Compare a metric of several runs at equal steps, and tell which settings differ.
+    """Compare a metric of several runs at equal steps, draw it, and tell which settings differ.
 
-    Example: srb run compare 20261130T101502Z 20261130T111502Z --tag episode/success_rate
+    Example: srb run compare 20261130T101502Z 20261130T111502Z --metric episode/success_rate
     """
     found = operations.compare_runs(names, logdir, tag=tag, points=points)
-    return render.show(render.comparison(found), found, as_json)
+    drawn = operations.curves(names, logdir, tags=(tag, *operations.CANONICAL))
+    files = compared.write(drawn, found, png, html)
+    data = {**found, "curves": drawn["metrics"], "files": files}
+    return render.show(compared.shown(found, drawn, files), data, as_json)
+
+
+@app.command()
+def top(logdir: options.Logdir = None, every: options.Every = 2.0) -> int:
+    """Watch all runs on one screen: curves, rates, the machine; keys stop and follow.
+
+    Example: srb run top
+    """
+    dashboard = extras.part("srb_train.cli.dashboard", "textual", "top")
+    return int(dashboard.opened(logdir, every))
 
 
 @app.command()

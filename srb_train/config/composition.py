@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
+from srb_train import spelling
 from srb_train.config import SECTIONS, Composed, Selected, config_root, presets, shipped
 from srb_train.config.flat import flatten
 from srb_train.config.layers import Layers, read
-from srb_train.config.schema import MISSING, TYPED, close_name, setting
+from srb_train.config.schema import MISSING, TYPED, setting
 from srb_train.errors import UsageError
 
 Unions = Mapping[str, tuple[str, ...]]
@@ -93,7 +94,7 @@ def _presets(choices: Mapping[str, str], trees: Sequence[Path], unions: Unions) 
             continue
         tree = next((each for each in trees if (each / group / f"{name}.yaml").is_file()), None)
         if tree is None:
-            near = close_name(name, presets(group))
+            near = spelling.nearest(name, presets(group))
             raise UsageError(f"{group}={name}: no preset configs/{group}/{name}.yaml{near}")
         read(tree / group / f"{name}.yaml", f"{tree}/{group}/{name}.yaml")
     return shipped.compose(choices, trees, unions)
@@ -166,6 +167,9 @@ def _parsed(token: str) -> tuple[str, Any]:
         raise UsageError(f"~{key}: a key cannot be taken away; give it another value")
     if key in _CHOSEN_BY:
         raise UsageError(f"{setting(key, text, TYPED)}: this is chosen by {_CHOSEN_BY[key]}")
+    # The grammar has no word for a home folder, and a shell leaves one behind = alone.
+    if text.startswith("~/") and '"' not in text:
+        token = f'{key}="{text}"'
     try:
         parsed = OverridesParser.create().parse_override(token)
     except HydraException as error:

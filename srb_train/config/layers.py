@@ -14,7 +14,14 @@ from yaml import MarkedYAMLError, YAMLError  # type: ignore[import-untyped]
 from srb_train import redact
 from srb_train.config import SECTIONS, Composed
 from srb_train.config.flat import nest
-from srb_train.config.schema import MISSING, Schema, check_ranges, setting
+from srb_train.config.schema import (
+    EVERYWHERE,
+    MISSING,
+    Schema,
+    check_interpreter,
+    check_ranges,
+    setting,
+)
 from srb_train.errors import UsageError
 
 _POINTER = re.compile(r"\$\{[\w.]+\}")
@@ -36,7 +43,8 @@ class Layers:
         unions: Mapping[str, tuple[str, ...]],
     ) -> Self:
         """Begin with the values, by dotted key, that are the schema for all that follows."""
-        schema = Schema(defaults=_resolved(values, origins), origins=origins, unions=unions)
+        defaults = {**EVERYWHERE, **_resolved(values, origins)}
+        schema = Schema(defaults=defaults, origins=origins, unions=unions)
         return cls(schema=schema, values=dict(values), origins=dict(origins))
 
     def lay(self, tree: Mapping[str, Any], source: str) -> None:
@@ -59,6 +67,7 @@ class Layers:
             if value == MISSING:
                 raise UsageError(f"{key} has no value: {self.origins[key]} leaves it open")
         check_ranges(values, self.origins)
+        check_interpreter(values, self.origins)
         tree = {section: {} for section in SECTIONS} | nest(values)
         for key in redact.secrets_in(tree, redact.known(os.environ)):
             raise UsageError(

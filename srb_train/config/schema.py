@@ -5,8 +5,10 @@ Everything else is closed.
 """
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from srb_train import redact
@@ -17,12 +19,17 @@ from srb_train.errors import UsageError
 
 MISSING = "???"
 TYPED = "command line"
+EVERYWHERE: Mapping[str, Any] = {"env.python": None}
+"""Keys that every composition takes and no preset lists."""
 LONGEST_SHOWN = 80
 _NULL_PRESETS = {
     "run.seed": ("int", "null"),
     "run.checkpoint_every": ("int", "null"),
     "run.log_every": ("int", "null"),
+    "run.notify": ("str", "list", "null"),
     "env.max_episode_steps": ("int", "null"),
+    "env.python": ("str", "null"),
+    "env.action_limit": ("float", "null"),
 }
 _RANGES = {
     "run.steps": (1, None),
@@ -124,12 +131,6 @@ def nearest(key: str, known: Mapping[str, Any]) -> str:
     return next(iter(difflib.get_close_matches(key, known, n=1, cutoff=0.75)), "")
 
 
-def close_name(name: str, known: Iterable[str]) -> str:
-    """Write ` (nearest: a)` for a misspelt name, or nothing when none is close."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" (nearest: {close[0]})" if close else ""
-
-
 def check_ranges(flat: Mapping[str, Any], origins: Mapping[str, str]) -> None:
     """Refuse counts that no run can have."""
     for key, (least, most) in _RANGES.items():
@@ -137,6 +138,20 @@ def check_ranges(flat: Mapping[str, Any], origins: Mapping[str, str]) -> None:
         if isinstance(value, int) and not least <= value <= (value if most is None else most):
             limits = f"at least {least}" if most is None else f"from {least} to {most}"
             raise UsageError(f"{setting(key, value, origins[key])}: it must be {limits}")
+
+
+def check_interpreter(flat: Mapping[str, Any], origins: Mapping[str, str]) -> None:
+    """Refuse an interpreter for the task that cannot be started from wherever a run goes on."""
+    value = flat.get("env.python")
+    if value is None:
+        return
+    path = Path(value).expanduser()
+    said = setting("env.python", value, origins["env.python"])
+    if not path.is_absolute():
+        raise UsageError(f"{said}: give the whole path, such as {path.absolute()}")
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        what = "is no program that can be started" if path.exists() else "is not there"
+        raise UsageError(f"{said} {what}; it takes an interpreter, such as ~/sim/bin/python")
 
 
 def _plain(key: str, value: Any, source: str) -> Any:

@@ -18,6 +18,7 @@ def algos() -> list[dict[str, Any]]:
             "observations": list(label.observations),
             "on_policy": label.on_policy,
             "recurrent": label.recurrent,
+            "privileged": label.privileged,
             "resume": label.resume,
             "resume_note": label.resume_note or None,
             "demonstrations": label.demonstrations,

@@ -3,16 +3,16 @@
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from srb_train import detach, supervisor
-from srb_train.errors import IntegrityError
+from srb_train.errors import IntegrityError, Interrupted
 from srb_train.operations.prepare import Plan, prepare
 from srb_train.operations.requests import TrainRequest
 from srb_train.operations.train import place
-from srb_train.runs import layout, lifecycle, status
+from srb_train.runs import chain, layout, lifecycle, status
 from srb_train.runs.record import FINAL
 from srb_train.runs.store import Run, RunStore
 
@@ -33,7 +33,8 @@ def start(
     """Train in the background; returns once the worker has begun, has ended, or `seconds` passed.
 
     Returns the run's place and status, `ready` (whether the worker has begun), `done` (whether
-    the budget was reached before) and `message` where there is something to say.
+    the budget was reached before) and `message` where there is something to say. One that waits for
+    another run returns at once; its status is `waiting`.
     """
     plan = prepare(request)
     if plan.start.run is not None:
@@ -43,6 +44,23 @@ def start(
             pass  # whoever trains it now is named before anything is started
     run, order = place(plan, environ)
     return _started(run, plan, detach.start(run, order, environ, seconds))
+
+
+def await_turn(request: TrainRequest, say: Callable[[str], None]) -> None:
+    """Check a request, then wait until the run that it is to begin after is completed.
+
+    `say` gets one line if there is something to wait for. Nothing is on disk meanwhile; Ctrl-C is
+    `Interrupted`.
+    """
+    other = prepare(request).start.after
+    if other is None or chain.is_completed(other):
+        return
+    say(f"waits for {other.path}")
+    try:
+        while not chain.is_completed(other):
+            time.sleep(chain.LOOK_SECONDS)
+    except KeyboardInterrupt as error:
+        raise Interrupted("SIGINT", "given up while it waited; nothing was started") from error
 
 
 def resume(
@@ -79,9 +97,11 @@ def stop(name: str, logdir: Path | None = None, *, seconds: float = STOP_SECONDS
     """Ask a run to save and stop; after `seconds` its processes are killed.
 
     Only processes that the record proves to be the run's are touched. Returns `stopped` (nothing
-    of the run lives any more), `forced` (whether it had to be killed), status and exit code.
+    of the run lives any more), `began` (whether it ever had a worker), `forced` (whether
+    it had to be killed), status and exit code.
     """
     run = RunStore(logdir or layout.default_root()).find(name)
+    began = run.record()["pid"] is not None
     run.request_stop()
     forced = not _gone(run, seconds)
     if forced:
@@ -91,6 +111,7 @@ def stop(name: str, logdir: Path | None = None, *, seconds: float = STOP_SECONDS
         "run": record["run_id"],
         "path": str(run.path),
         "stopped": not _lives(run),
+        "began": began or record["pid"] is not None,
         "forced": forced,
         "status": run.status().state,
         "step": record["step"],
@@ -101,6 +122,7 @@ def stop(name: str, logdir: Path | None = None, *, seconds: float = STOP_SECONDS
 
 def _started(run: Run, plan: Plan, report: detach.Report) -> dict[str, Any]:
     record = run.record()
+    said = [f"waits for {plan.start.after.path}"] if report.waits and plan.start.after else []
     return {
         "run": record["run_id"],
         "path": str(run.path),
@@ -111,7 +133,7 @@ def _started(run: Run, plan: Plan, report: detach.Report) -> dict[str, Any]:
         "step": plan.step,
         "budget": plan.spec.steps,
         "seed": plan.spec.seed,
-        "message": report.ended or "; ".join(plan.notes) or None,
+        "message": report.ended or "; ".join([*said, *plan.notes]) or None,
     }
 
 

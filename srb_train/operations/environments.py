@@ -64,8 +64,8 @@ def _settings(env: str, overrides: Sequence[str]) -> dict[str, Any]:
 
 def _examined(what: str, env: str, overrides: Sequence[str], **more: Any) -> dict[str, Any]:
     backend, _ = registry.backend_of(env)
-    registry.require(backend)
     params = _settings(env, overrides)
+    registry.require_backend(backend, params)
     params.pop("num_envs")
     environ = os.environ
     with tempfile.TemporaryDirectory(prefix="srb-") as scratch:

@@ -13,6 +13,8 @@ from srb_train.runs.store import Run, RunStore
 BLOCK_BYTES = 64 * 1024
 MOST_BYTES = 32 * 2**20
 """How much of a log is read at most, which is more than a run's own log can grow to."""
+FOLLOWED_BYTES = 2**20
+"""How much is read of what has come, before it is passed on."""
 POLL_SECONDS = 0.25
 
 
@@ -37,7 +39,7 @@ def follow(name: str, logdir: Path | None = None, *, last_n: int | None = 50) ->
         ended = run.status().state in ENDED
         place, lines = _after(run, place)
         yield from lines
-        if ended:
+        if ended and not lines:
             return
         if not lines:
             time.sleep(POLL_SECONDS)
@@ -50,13 +52,15 @@ def _newest(path: Path, count: int | None) -> list[str]:
     with path.open("rb") as file:
         place = file.seek(0, os.SEEK_END)
         least = max(0, place - MOST_BYTES)
-        read = b""
-        while place > least and (count is None or read.count(b"\n") <= count):
+        blocks: list[bytes] = []
+        found = 0
+        while place > least and (count is None or found <= count):
             start = max(least, place - BLOCK_BYTES)
             file.seek(start)
-            read = file.read(place - start) + read
+            blocks.append(file.read(place - start))
+            found += blocks[-1].count(b"\n")
             place = start
-    lines = read.decode("utf-8", "replace").splitlines()
+    lines = b"".join(reversed(blocks)).decode("utf-8", "replace").splitlines()
     whole = lines if place == 0 else lines[1:]
     return whole if count is None else whole[-count:]
 
@@ -75,6 +79,6 @@ def _after(run: Run, place: int) -> tuple[int, list[str]]:
         return place, []
     with run.log_path.open("rb") as file:
         file.seek(place)
-        read = file.read(size - place)
-    whole = read[: read.rfind(b"\n") + 1]
+        read = file.read(min(size - place, FOLLOWED_BYTES))
+    whole = read[: read.rfind(b"\n") + 1] or (read if len(read) == FOLLOWED_BYTES else b"")
     return place + len(whole), whole.decode("utf-8", "replace").splitlines()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from srb_train import config, registry
+from srb_train import config, notify, registry
 from srb_train.contracts import Backend, Family
 from srb_train.errors import UnsupportedError, UsageError
 from srb_train.operations import start as starts
@@ -31,6 +31,7 @@ RUN_KEYS = (
     "log_every",
     "nan_guard",
     "save_replay",
+    "notify",
 )
 """The keys of the `run` section; each is a field of the spec."""
 
@@ -94,7 +95,8 @@ def check_rooms(request: TrainRequest) -> str:
     family, _, algo = registry.family_of(request.algo)
     backend, _ = registry.backend_of(request.env)
     registry.require(family)
-    registry.require(backend)
+    if not _may_run_apart(request):
+        registry.require(backend)
     _check_simulator_options(request, backend)
     return algo
 
@@ -110,6 +112,8 @@ def prepare(request: TrainRequest) -> Plan:
     start = starts.find(request, algo, family, RunStore(root))
     starts.same_task(start, request.env)
     settings = _settings(request, algo, backend, family, start)
+    registry.require_backend(backend, settings.env)
+    notify.check(settings.run["notify"])
     spec = _spec(request, algo, family, start, settings)
     if request.smoke:
         spec = _smoke(spec, family)
@@ -240,6 +244,13 @@ def _cadence(spec: RunSpec, settings: config.Composed, rollout: int) -> RunSpec:
     checkpoint = spec.checkpoint_every or max(rollout, spec.steps // CHECKPOINTS_A_RUN)
     log = spec.log_every or max(rollout, spec.num_envs, spec.steps // LOG_LINES_A_RUN)
     return replace(spec, checkpoint_every=checkpoint, log_every=log)
+
+
+def _may_run_apart(request: TrainRequest) -> bool:
+    """Tell whether the task may have an interpreter of its own, which is sure once composed."""
+    typed = any(word.startswith(f"env.{registry.PYTHON}=") for word in request.overrides)
+    stored = request.continue_training or request.model is not None
+    return typed or stored or request.config_dir is not None
 
 
 def _check_simulator_options(request: TrainRequest, backend: Backend) -> None:

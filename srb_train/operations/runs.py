@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from srb_train.errors import UsageError
-from srb_train.runs import layout, metrics, status
+from srb_train.runs import layout, metrics, series, status
 from srb_train.runs.checkpoint import Checkpoint
 from srb_train.runs.record import FINAL, Record
 from srb_train.runs.store import Run, RunStore
 
+TREND_POINTS = 20
+"""How many of the newest mean returns `show_run` tells."""
 _SHOWN = (
     "schema_version",
     "implementation",
@@ -30,6 +32,7 @@ _SHOWN = (
     "failure",
     "overrides",
     "command",
+    "after",
     "resumed_from",
     "resume_grade",
     "segments",
@@ -38,6 +41,9 @@ _SHOWN = (
     "gpu",
 )
 """Fields of run.json that `show_run` passes on as they are, besides those of a row."""
+
+point = series.point
+"""Makes a record of one metric the point that `run_metrics` returns."""
 
 
 def list_runs(
@@ -83,10 +89,17 @@ def describe(run: Run) -> dict[str, Any]:
             tag: {"step": last.step, "value": last.value}
             for tag, last in metrics.last_values(run.metrics_path).items()
         },
+        "return_trend": _trend(run),
         "checkpoints": found["checkpoints"],
         "warnings": found["warnings"],
         "commands": _commands(row, found["checkpoints"]),
     }
+
+
+def _trend(run: Run) -> list[dict[str, Any]]:
+    """Return the newest mean returns, oldest first."""
+    newest = metrics.newest(run.metrics_path, [metrics.RETURN], TREND_POINTS)[metrics.RETURN]
+    return [{"step": one.step, "value": one.value} for one in newest]
 
 
 def checkpoints(name: str, logdir: Path | None = None) -> dict[str, Any]:
@@ -104,24 +117,12 @@ def run_metrics(
 ) -> dict[str, Any]:
     """Return the series of a run by their tags; `tags` are names or patterns like `episode/*`."""
     run = _store(logdir).find(name)
-    found = metrics.read(run.metrics_path, tags=tags or None)
-    if tags and not found.records:
+    found, warnings = series.read(run.metrics_path, tags=tags or None)
+    if tags and not found:
         known = ", ".join(metrics.tags(run.metrics_path)) or "none yet"
         raise UsageError(f"{run.path} has no metric {', '.join(tags)}; it has: {known}")
-    series: dict[str, list[dict[str, Any]]] = {}
-    for record in found.records:
-        series.setdefault(record.tag, []).append(_point(record))
-    kept = {tag: points[-(last_n or 0) :] for tag, points in sorted(series.items())}
-    return {"path": str(run.path), "metrics": kept, "warnings": found.warnings}
-
-
-def _point(record: metrics.Record) -> dict[str, Any]:
-    point: dict[str, Any] = {
-        "step": record.step,
-        "wall_time": record.wall_time,
-        "value": record.value,
-    }
-    return point if record.nonfinite is None else {**point, "nonfinite": record.nonfinite}
+    kept = {tag: points[-(last_n or 0) :] for tag, points in sorted(found.items())}
+    return {"path": str(run.path), "metrics": kept, "warnings": warnings}
 
 
 def compare_runs(
@@ -131,7 +132,10 @@ def compare_runs(
     tag: str = metrics.RETURN,
     points: int = 10,
 ) -> dict[str, Any]:
-    """Align one metric of several runs on steps, and tell which settings differ."""
+    """Align one metric of several runs on steps, and tell which settings differ.
+
+    Runs that lack the metric are named in `missing`.
+    """
     if len(names) < 2:
         raise UsageError("two or more runs are needed for a comparison; `srb run list` has them")
     store = _store(logdir)
@@ -141,7 +145,13 @@ def compare_runs(
         known = sorted({one for run in runs.values() for one in metrics.tags(run.metrics_path)})
         raise UsageError(f"no run has a metric {tag}; they have: {', '.join(known) or 'none'}")
     rows = {name: row_of(run, run.record()) for name, run in runs.items()}
-    return {"runs": rows, **asdict(compared), "differences": _differences(runs)}
+    missing = [name for name, summary in compared.summaries.items() if summary is None]
+    return {
+        "runs": rows,
+        **asdict(compared),
+        "missing": missing,
+        "differences": _differences(runs),
+    }
 
 
 def _store(logdir: Path | None) -> RunStore:

@@ -1,13 +1,13 @@
 """Where a training run starts from: nothing, a run that goes on, a checkpoint, or bare weights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from srb_train import registry
+from srb_train import spelling
 from srb_train.contracts import Family
-from srb_train.errors import IntegrityError, UsageError
+from srb_train.errors import IntegrityError, TrainingFailed, UsageError
 from srb_train.operations.requests import TrainRequest
-from srb_train.runs import files, layout
+from srb_train.runs import chain, files, layout
 from srb_train.runs.checkpoint import MANIFEST, Checkpoint
 from srb_train.runs.store import Run, RunStore
 from srb_train.spec import RunSpec
@@ -24,6 +24,10 @@ class Start:
     spec: RunSpec | None = None
     """What the checkpoint's run was asked for."""
     weights: Path | None = None
+    after: Run | None = None
+    """The run that must be completed first."""
+    inherits: bool = False
+    """Whether it then begins with the weights of that run's newest checkpoint."""
     warnings: tuple[str, ...] = ()
 
 
@@ -33,11 +37,55 @@ def find(request: TrainRequest, algo: str, family: Family, store: RunStore) -> S
         raise UsageError("--continue_training and --model exclude each other: give one of them")
     if request.additional is not None and not (request.continue_training or request.model):
         raise UsageError("--additional adds to a run that goes on: give --continue or --model too")
+    if request.after is not None:
+        return _after(request, request.after, algo, family, store)
     if request.continue_training:
         return _newest_run(request.env, algo, store)
     if request.model is not None:
         return _model(request.model, algo, family, store)
     return Start(rule="a fresh run")
+
+
+def _after(request: TrainRequest, name: str, algo: str, family: Family, store: RunStore) -> Start:
+    """Return the start of a run that waits for another one; one that waits in vain is refused."""
+    other = store.find(name)
+    place = other.record()["run_id"]
+    try:
+        completed = chain.is_completed(other)
+    except TrainingFailed as error:
+        raise UsageError(f"--after {name}: {error}") from error
+    if request.model is not None and _means(request.model, name, other):
+        _refuse_inheriting(request, other, algo, family)
+        rule = f"after {place}, with the weights of its newest checkpoint, from step 0"
+        weights = chain.newest_weights(other, family.weights) if completed else None
+        return Start(rule=rule, after=other, inherits=True, weights=weights)
+    alone = find(replace(request, after=None), algo, family, store)
+    if alone.run is not None:
+        raise UsageError(
+            f"--after waits with a new run, and this one goes on in {alone.run.path}: leave out "
+            "--after, or let --model name the run itself to begin with its newest weights"
+        )
+    return replace(alone, rule=f"{alone.rule}, after {place}", after=other)
+
+
+def _means(model: str, name: str, other: Run) -> bool:
+    """Tell whether --model names the run that is waited for."""
+    return model == name or Path(model).absolute() == other.path
+
+
+def _refuse_inheriting(request: TrainRequest, other: Run, algo: str, family: Family) -> None:
+    theirs = other.spec().algo
+    if theirs != algo:
+        raise UsageError(
+            f"{other.path} is of {theirs}, whose weights fit no {algo}: pass --algo {theirs}"
+        )
+    if not family.weights:
+        raise UsageError(
+            f"--model {request.model}: {family.title} has no model file to take weights from; "
+            "leave out --model, and the run begins fresh"
+        )
+    if request.additional is not None:
+        raise UsageError("--additional adds to a run that goes on: say run.steps=N")
 
 
 def _newest_run(env: str, algo: str, store: RunStore) -> Start:
@@ -118,5 +166,5 @@ def same_task(start: Start, env: str) -> None:
     if start.spec is not None and start.spec.env != env:
         raise UsageError(
             f"the checkpoint is of --env {start.spec.env}, not of {env}"
-            f"{registry.nearest(env, [start.spec.env])}"
+            f"{spelling.nearest(env, [start.spec.env])}"
         )

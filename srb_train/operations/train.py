@@ -15,7 +15,7 @@ from srb_train import redact, supervisor
 from srb_train.config import SECTIONS
 from srb_train.operations.prepare import Plan, check_rooms, prepare
 from srb_train.operations.requests import TrainRequest
-from srb_train.runs import lifecycle, provenance, status
+from srb_train.runs import chain, lifecycle, provenance, status
 from srb_train.runs.store import Run, RunStore
 from srb_train.supervisor import Display, Worker
 
@@ -77,12 +77,14 @@ def repl(run: Run, shell: str | None) -> int:
 
 def _order(plan: Plan, environ: Mapping[str, str]) -> dict[str, Any]:
     also = redact.known(environ)
+    after, suffixes = plan.start.after, plan.family.weights if plan.start.inherits else ()
     return {
         "spec": plan.spec.as_dict(),
         "changes": redact.tree({key: list(pair) for key, pair in plan.changes.items()}, also),
         "overrides": redact.arguments(plan.settings.overrides, also),
         "command": redact.arguments(plan.request.command, also),
         "params": _params(plan, also),
+        "after": {"run": str(after.path), "suffixes": list(suffixes)} if after else None,
     }
 
 
@@ -123,6 +125,7 @@ def _facts(plan: Plan, order: Mapping[str, Any], known: Mapping[str, Any]) -> di
         "arch": known["system"]["arch"],
         "gpu": platform["gpu"],
         "driver": platform["driver"],
+        "after": chain.awaited(plan.start.after, plan.start.inherits) if plan.start.after else None,
         "resumed_from": _resumed_from(plan),
         # Until a worker has begun, the run lives as long as this process does.
         "supervisor_pid": os.getpid(),

@@ -26,6 +26,7 @@ __all__ = [
     "known",
     "reference",
     "secrets_in",
+    "spellings",
     "text",
     "tree",
     "value",
@@ -53,7 +54,7 @@ def text(line: str, also: Collection[str] = ()) -> str:
     Colour codes are lost where a secret is found. The rules are applied until nothing changes, so
     that no mask hides a secret from the next look; a text that does not settle is masked whole.
     """
-    literals = _literals(frozenset(also)) if also else ()
+    literals = spellings(also)
     hinted = any(map(line.lower().__contains__, HINTS)) or LONE_BASE64.fullmatch(line)
     if not hinted and not any(literal in line for literal in literals):
         return line
@@ -75,6 +76,11 @@ def _literals(also: frozenset[str]) -> tuple[str, ...]:
         for spelling in (value, quote(value, safe="", errors="replace"), json.dumps(value)[1:-1])
     }
     return tuple(sorted(spelled - {""}, key=lambda spelling: (-len(spelling), spelling)))
+
+
+def spellings(also: Collection[str]) -> Sequence[str]:
+    """Return literal values in all the spellings under which `text` finds them, longest first."""
+    return _literals(frozenset(also)) if also else ()
 
 
 def _masked_once(line: str, literals: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 """train.log: what the worker printed, bounded so that a chatty task cannot fill the disk."""
 
+import threading
 from pathlib import Path
 from typing import Self
 
@@ -22,16 +23,18 @@ class BoundedLog:
         self._tail = tail
         self._file = path.open("ab", buffering=0)
         self._size = self._file.tell()
+        self._lock = threading.Lock()
 
     def write(self, text: str) -> None:
-        """Append one line; a full disk drops the line and training goes on."""
+        """Append one line, from any thread; a full disk drops it and training goes on."""
         data = text.encode("utf-8", "replace") + b"\n"
-        try:
-            self._size += self._file.write(data)
-        except OSError:
-            return
-        if self._size > self._head + self._tail:
-            self._cut()
+        with self._lock:
+            try:
+                self._size += self._file.write(data)
+            except OSError:
+                return
+            if self._size > self._head + self._tail:
+                self._cut()
 
     def _cut(self) -> None:
         with self._path.open("r+b") as file:

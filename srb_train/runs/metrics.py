@@ -145,7 +145,7 @@ def iterate(
     replaced are told too. At the end `warnings` gains one sentence for a cut last line and one
     for the unreadable lines above it. A last line that lacks only its newline is whole.
     """
-    wanted = _chooser(tags)
+    wanted = chooser(tags)
     bad: list[int] = []
     end = 0
     with suppress(FileNotFoundError), path.open("rb") as stream:
@@ -154,7 +154,7 @@ def iterate(
             if line.isspace():
                 continue
             end = number
-            record = _parse(line)
+            record = parse(line)
             if record is None:
                 bad.append(number)
                 continue
@@ -163,7 +163,7 @@ def iterate(
             if wanted(record.tag) and not (bounds and record.step > bounds[-1][1]):
                 yield record
     if warnings is not None:
-        warnings.extend(_damage(path, bad, end))
+        warnings.extend(damage(path, bad, end))
 
 
 def tags(path: Path) -> list[str]:
@@ -179,6 +179,26 @@ def count(path: Path) -> int:
 def last(path: Path, tag: str, budget: int = 64 * MEBIBYTE) -> Record | None:
     """Return the newest record of a tag, searched for in the last `budget` bytes of the file."""
     return next((record for record in _newest(path, budget) if record.tag == tag), None)
+
+
+def newest(
+    path: Path, tags: Iterable[str], count: int, budget: int = 16 * MEBIBYTE
+) -> dict[str, list[Record]]:
+    """Return the newest `count` records of each tag, oldest first, from the last `budget` bytes.
+
+    Looking back ends when every tag has its share, so that it costs what is shown of a long file.
+    """
+    found: dict[str, list[Record]] = {tag: [] for tag in tags}
+    missing = len(found) if count > 0 else 0
+    for record in _newest(path, budget) if missing else ():
+        series = found.get(record.tag)
+        if series is None or len(series) == count:
+            continue
+        series.append(record)
+        missing -= len(series) == count
+        if not missing:
+            break
+    return {tag: series[::-1] for tag, series in found.items()}
 
 
 def last_values(path: Path, budget: int = MEBIBYTE) -> dict[str, Record]:
@@ -252,7 +272,7 @@ def _summary(records: Sequence[Record]) -> Summary | None:
     )
 
 
-def _damage(path: Path, bad: Sequence[int], end: int) -> Iterator[str]:
+def damage(path: Path, bad: Sequence[int], end: int) -> Iterator[str]:
     """Tell of the unreadable lines (numbers from 1) of a file whose last line is `end`."""
     cut = bool(bad) and bad[-1] == end
     middle = bad[:-1] if cut else bad
@@ -262,7 +282,8 @@ def _damage(path: Path, bad: Sequence[int], end: int) -> Iterator[str]:
         yield f"{path}: the last line, {end}, is cut and was skipped"
 
 
-def _chooser(tags: str | Iterable[str] | None) -> Callable[[str], bool]:
+def chooser(tags: str | Iterable[str] | None) -> Callable[[str], bool]:
+    """Return what tells whether a tag is meant by names or patterns; None means every tag."""
     if tags is None:
         return lambda tag: True
     patterns = (tags,) if isinstance(tags, str) else tuple(tags)
@@ -281,7 +302,7 @@ def _bounds(stream: BinaryIO) -> list[tuple[int, int]]:
     bounds: list[tuple[int, int]] = []
     for number, line in enumerate(_lines(stream), start=1):
         if RESUMED.encode() in line:
-            record = _parse(line)
+            record = parse(line)
             if record is not None and record.tag == RESUMED:
                 bounds.append((number, record.step))
     bounds.reverse()
@@ -296,7 +317,7 @@ def _newest(path: Path, budget: int) -> Iterator[Record]:
     """Yield the records that stand, from the end of the file."""
     limit: int | None = None
     for line in _lines_from_end(path, budget):
-        record = _parse(line)
+        record = parse(line)
         if record is None or (limit is not None and record.step > limit):
             continue
         if record.tag == RESUMED:
@@ -318,7 +339,7 @@ def _lines_from_end(path: Path, budget: int) -> Iterator[bytes]:
             yield begun
 
 
-def _parse(line: bytes) -> Record | None:
+def parse(line: bytes) -> Record | None:
     """Read a line; None for anything that is not a record."""
     try:
         data = orjson.loads(line)

@@ -19,9 +19,17 @@ import psutil
 from srb_train.runs.record import FINAL
 
 State = Literal[
-    "reserved", "starting", "running", "stopping", "completed", "stopped", "failed", "lost"
+    "reserved",
+    "waiting",
+    "starting",
+    "running",
+    "stopping",
+    "completed",
+    "stopped",
+    "failed",
+    "lost",
 ]
-ALIVE: frozenset[State] = frozenset({"starting", "running", "stopping"})
+ALIVE: frozenset[State] = frozenset({"waiting", "starting", "running", "stopping"})
 
 LEASE_SECONDS = 30.0
 """For how long a heartbeat speaks for a process that this host cannot see."""
@@ -140,11 +148,22 @@ def _judge(
         return _liveliness(record, beat), f"process {record['pid']} lives"
     supervisor = record["supervisor_pid"]
     if is_alive(supervisor, record["supervisor_started"], record["boot_id"]):
-        waiting = record["pid"] is None
-        return (written if waiting else "stopping"), f"supervisor {supervisor} lives"
+        if record["pid"] is not None:
+            return "stopping", f"supervisor {supervisor} lives"
+        if _waits(record):
+            return "waiting", f"for {record['after']['run']}"
+        return written, f"supervisor {supervisor} lives"
     if written == "reserved" and record["pid"] is None and supervisor is None:
         return "reserved", "nothing was started yet"
     return "lost", f"process {record['pid'] or supervisor} is gone without a last word"
+
+
+def _waits(record: Mapping[str, Any]) -> bool:
+    """Tell whether a reserved run is to begin only when another one is completed."""
+    match record:
+        case {"status": "reserved", "after": {"run": str(), "ended_at": None}}:
+            return True
+    return False
 
 
 def _judge_from_afar(

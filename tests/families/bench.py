@@ -22,7 +22,7 @@ from srb_train import operations, playback, registry, worker
 from srb_train.context import Context
 from srb_train.evaluate import evaluate
 from srb_train.operations import TrainRequest
-from srb_train.operations.evaluate import EVAL_SEED
+from srb_train.operations.acting import EVAL_SEED
 from srb_train.operations.train import place
 from srb_train.runs.store import Run
 from srb_train.stop import Stop

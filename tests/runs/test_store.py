@@ -348,8 +348,14 @@ def test_two_thousand_runs_are_listed_by_their_records_alone(store, monkeypatch)
         stamp = f"2026{number:04}T000000Z"
         planted(store, f"landing/sb3_ppo/{stamp}", created_at=f"2026-{number:04}")
     opened = []
-    real = Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: (opened.append(path.name), real(path))[1])
+    for place, name in ((Path, "read_bytes"), (os, "open")):
+        real = getattr(place, name)
+
+        def noted(path, *more, real=real):
+            opened.append(Path(path).name)
+            return real(path, *more)
+
+        monkeypatch.setattr(place, name, noted)
     found = store.all()
     assert len(found) == 2000
     assert [run.name for run in found[:2]] == ["20261999T000000Z", "20261998T000000Z"]

@@ -16,9 +16,14 @@ PLATE = Family(
     packages=("torch", "rsl-rl-lib", "tensordict"),
     extra="rsl-rl",
     labels={
-        "rsl_rl_ppo": _label(title="Proximal Policy Optimization", observations=_ALL),
+        "rsl_rl_ppo": _label(
+            title="Proximal Policy Optimization", observations=_ALL, privileged=True
+        ),
         "rsl_rl_ppo_rnn": _label(
-            title="Recurrent PPO", observations=("vector", "dict"), recurrent=True
+            title="Recurrent PPO",
+            observations=("vector", "dict"),
+            recurrent=True,
+            privileged=True,
         ),
         "rsl_rl_distillation": _label(title="Distillation of a teacher", observations=_ALL),
     },

@@ -15,9 +15,10 @@ import torch
 from gymnasium import spaces
 from torch import nn
 
+from srb_train import spelling
 from srb_train.algos.rsl_rl import bridge, framework, settings
 from srb_train.algos.rsl_rl.bridge import Bridge, Group
-from srb_train.contracts import BatchedEnv
+from srb_train.contracts import PRIVILEGED, BatchedEnv
 from srb_train.errors import UnsupportedError, UsageError
 from srb_train.spec import RunSpec
 
@@ -50,13 +51,17 @@ _REFUSALS = (AttributeError, KeyError, RuntimeError, TypeError, ValueError, Zero
 class Built:
     """What a spec asks for on an environment, ready to be put together."""
 
-    def __init__(self, spec: RunSpec, env: BatchedEnv) -> None:
-        """Read the task's spaces; kinds that the label does not take are refused."""
+    def __init__(self, spec: RunSpec, env: BatchedEnv, *, acts_only: bool = False) -> None:
+        """Read the task's spaces; kinds that the label does not take are refused.
+
+        With `acts_only` the task need not show what only the other networks see.
+        """
         self.label = spec.algo
         self.agent = spec.agent_params
         _check_actions(self.label, env.action_space)
         groups = bridge.groups_of(env.observation_space)
-        self.sets = _sets(self.label, self.agent, list(groups))
+        roles = settings.SETS[self.label][: 1 if acts_only else None]
+        self.sets = _sets(roles, self.agent, list(groups))
         used = [name for name in groups if any(name in chosen for chosen in self.sets.values())]
         self.groups = {name: groups[name] for name in used}
         self.device = _device(spec.device)
@@ -140,17 +145,22 @@ def _model(where: str, name: str, seen: Sequence[Group]) -> str:
     return name
 
 
-def _sets(label: str, agent: Mapping[str, Any], known: list[str]) -> dict[str, list[str]]:
-    """Return which observation groups each network sees; null is all of them."""
+def _sets(roles: Sequence[str], agent: Mapping[str, Any], known: list[str]) -> dict[str, list[str]]:
+    """Return which observation groups each network sees; null is all that it may see."""
     found = {}
-    for role in settings.SETS[label]:
+    for role in roles:
+        open_to = [name for name in known if role == "critic" or name != PRIVILEGED]
         wanted = agent["obs_groups"][role]
         if wanted is None and role == "teacher":
             wanted = agent["teacher_model"]["groups"]
         for name in wanted or ():
-            if name not in known:
-                raise settings.refuse(f"obs_groups.{role}", name, known)
-        found[role] = list(wanted or known)
+            if name == PRIVILEGED and role != "critic":
+                raise UsageError(
+                    f"agent.obs_groups.{role}: only a critic may see {PRIVILEGED}; leave it out"
+                )
+            if name not in open_to:
+                raise spelling.not_one_of(f"agent.obs_groups.{role}", name, open_to)
+        found[role] = list(wanted or open_to)
     return found
 
 

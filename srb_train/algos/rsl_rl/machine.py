@@ -220,7 +220,7 @@ class Actor:
 
 def load(checkpoint: Path, spec: RunSpec, env: BatchedEnv) -> Policy:
     """Rebuild the policy of a checkpoint for acting only; no generator is disturbed."""
-    built = build.Built(spec, env)
+    built = build.Built(spec, env, acts_only=True)
     with torch.random.fork_rng(devices=[]):
         policy = built.policy()
     role = settings.SETS[spec.algo][0]

@@ -1,9 +1,9 @@
 """What can be checked and computed about this family's settings without importing it."""
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from srb_train import spelling
 from srb_train.algos.rsl_rl import teacher
 from srb_train.errors import UsageError
 
@@ -108,14 +108,6 @@ def rollout(label: str, agent: Mapping[str, Any], num_envs: int) -> int:
     return int(agent["num_steps_per_env"]) * num_envs
 
 
-def refuse(key: str, value: Any, known: Sequence[str]) -> UsageError:
-    """Return the error that names the key, the value, what there is, and what is nearest."""
-    lower = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(str(value).lower(), lower, n=1, cutoff=0.4)
-    hint = f" (nearest: {lower[close[0]]})" if close else ""
-    return UsageError(f"agent.{key}={value!r} is not one of {', '.join(known)}{hint}")
-
-
 def _leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Yield every value that is set, by dotted key."""
     for name, value in tree.items():
@@ -133,7 +125,7 @@ def _check(label: str, key: str, value: Any) -> None:
         # rsl_rl would import whatever this names, from anywhere.
         known = DISTRIBUTIONS if section.endswith("distribution_cfg") else MODELS[label]
     if known is not None and value not in known:
-        raise refuse(key, value, known)
+        raise spelling.not_one_of(f"agent.{key}", value, known)
     if name in _AT_LEAST_ONE and value < 1:
         raise UsageError(f"agent.{key}={value} must be at least 1")
     if name in _ABOVE_ZERO and value <= 0:

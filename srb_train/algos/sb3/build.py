@@ -1,6 +1,5 @@
 """A label and its settings become an SB3 model; what SB3 would refuse is told in our words."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
@@ -18,6 +17,7 @@ from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
+from srb_train import spelling
 from srb_train.algos.sb3 import PLATE, settings
 from srb_train.algos.sb3.ars import SteppedARS
 from srb_train.contracts import Family
@@ -123,9 +123,7 @@ def policy(label: str, name: str, fitting: str, known: Sequence[str]) -> str:
             raise UnsupportedError(f"{label} has no {fitting}, which these observations need")
         return fitting
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f" (nearest: {close[0]})" if close else ""
-        raise UsageError(f"agent.policy={name!r} is not one of auto, {', '.join(known)}{hint}")
+        raise spelling.not_one_of("agent.policy", name, ["auto", *known])
     return name
 
 

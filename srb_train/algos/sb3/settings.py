@@ -1,10 +1,10 @@
 """What can be checked and computed about this family's settings without importing it."""
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from srb_train import spelling
 from srb_train.errors import UsageError
 
 ACTIVATIONS = {
@@ -150,11 +150,8 @@ def _check_choices(agent: Mapping[str, Any]) -> None:
 
 
 def _choose(key: str, value: Any, known: Sequence[str]) -> None:
-    if value is None or value in known:
-        return
-    close = difflib.get_close_matches(str(value).lower(), known, n=1, cutoff=0.4)
-    hint = f" (nearest: {close[0]})" if close else ""
-    raise UsageError(f"agent.{key}={value!r} is not one of {', '.join(known)}{hint}")
+    if value is not None and value not in known:
+        raise spelling.not_one_of(f"agent.{key}", value, known)
 
 
 def _check_replay(agent: Mapping[str, Any], num_envs: int) -> None:

@@ -7,8 +7,8 @@ from srb_train.contracts import Family, Label
 
 _SEEN = ("vector", "dict")
 _on_policy = partial(Label, actions=("continuous", "discrete"), observations=_SEEN, on_policy=True)
-_continuous = partial(Label, actions=("continuous",), observations=_SEEN, on_policy=False)
-_discrete = partial(Label, actions=("discrete",), observations=_SEEN, on_policy=False)
+_asymmetric = partial(_on_policy, privileged=True)
+_off_policy = partial(Label, actions=("continuous",), observations=_SEEN, on_policy=False)
 
 PLATE = Family(
     name="skrl",
@@ -18,18 +18,18 @@ PLATE = Family(
     extra="skrl",
     packages=("torch", "skrl"),
     labels={
-        "skrl_ppo": _on_policy(title="Proximal Policy Optimization"),
-        "skrl_ppo_rnn": _on_policy(title="Recurrent PPO (GRU)", recurrent=True),
-        "skrl_a2c": _on_policy(title="Advantage Actor-Critic"),
-        "skrl_rpo": _on_policy(title="Robust Policy Optimization", actions=("continuous",)),
-        "skrl_trpo": _on_policy(title="Trust Region Policy Optimization"),
+        "skrl_ppo": _asymmetric(title="Proximal Policy Optimization"),
+        "skrl_ppo_rnn": _asymmetric(title="Recurrent PPO (GRU)", recurrent=True),
+        "skrl_a2c": _asymmetric(title="Advantage Actor-Critic"),
+        "skrl_rpo": _asymmetric(title="Robust Policy Optimization", actions=("continuous",)),
+        "skrl_trpo": _asymmetric(title="Trust Region Policy Optimization"),
         "skrl_cem": _on_policy(title="Cross-Entropy Method", actions=("discrete",)),
         "skrl_amp": _on_policy(title="Adversarial Motion Priors", observations=("vector",)),
-        "skrl_sac": _continuous(title="Soft Actor-Critic"),
-        "skrl_td3": _continuous(title="Twin Delayed DDPG"),
-        "skrl_ddpg": _continuous(title="Deep Deterministic Policy Gradient"),
-        "skrl_dqn": _discrete(title="Deep Q-Network"),
-        "skrl_ddqn": _discrete(title="Double DQN"),
+        "skrl_sac": _off_policy(title="Soft Actor-Critic"),
+        "skrl_td3": _off_policy(title="Twin Delayed DDPG"),
+        "skrl_ddpg": _off_policy(title="Deep Deterministic Policy Gradient"),
+        "skrl_dqn": _off_policy(title="Deep Q-Network", actions=("discrete",)),
+        "skrl_ddqn": _off_policy(title="Double DQN", actions=("discrete",)),
     },
     unions=settings.UNIONS,
     structural=settings.STRUCTURAL,

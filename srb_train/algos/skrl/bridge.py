@@ -11,7 +11,7 @@ import torch
 from gymnasium import spaces
 
 from srb_train.algos.skrl import PLATE
-from srb_train.contracts import Array, BatchedEnv, Tracked
+from srb_train.contracts import PRIVILEGED, Array, BatchedEnv, Tracked
 from srb_train.errors import UnsupportedError
 
 IMAGE_AXES = 3
@@ -30,6 +30,10 @@ class Seen(NamedTuple):
     """(N, 1) bool."""
     next_obs: torch.Tensor
     """(N, D) what the step led to: the last observation of its episode where a row ended."""
+    states: torch.Tensor | None = None
+    """(N, S) what a critic may see besides `obs`; None where there is nothing."""
+    next_states: torch.Tensor | None = None
+    """(N, S) what it may see besides `next_obs`."""
 
 
 class Rows:
@@ -41,8 +45,8 @@ class Rows:
         self.device = device
         self._env = env
         self._keys = _keys(env.observation_space, label)
-        size = sum(int(np.prod(part.shape)) for part in _parts(env.observation_space))
-        self.observation_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
+        self.observation_space = _flat_space(_parts(env.observation_space))
+        self.state_space = _privileged(env.observation_space, label)
         self.action_space = _actions(env.action_space, label)
         self._on_cpu = device.type == "cpu"
         self._first = int(getattr(env.action_space, "start", 0))
@@ -52,6 +56,12 @@ class Rows:
     def observe(self, obs: Array | Mapping[str, Array]) -> torch.Tensor:
         """Return observations (N, *obs) as a tensor (N, D); a dict's parts in its space's order."""
         return self._tensor(self._join(obs))
+
+    def states(self, obs: Array | Mapping[str, Array]) -> torch.Tensor | None:
+        """Return the part (N, S) of observations that only a critic may see, if there is one."""
+        if self.state_space is None:
+            return None
+        return self._tensor(_flat(obs[PRIVILEGED]))
 
     def act(self, actions: torch.Tensor) -> Array:
         """Return actions (N, A) as the environment takes them, within its bounds."""
@@ -67,22 +77,37 @@ class Rows:
         step = self._env.step(self.act(actions))
         flat = self._join(step.obs)
         obs = self._tensor(flat)
-        ended = step.final_obs is not None
+        final = step.final_obs
         # skrl adds the value of a truncated state to the rewards in place.
-        reward = step.reward.copy() if ended else step.reward
+        reward = step.reward if final is None else step.reward.copy()
         # A column is made faster by NumPy than by Torch.
         columns = (each[:, None] for each in (reward, step.terminated, step.truncated))
         reward, terminated, truncated = (self._tensor(each) for each in columns)
-        if not ended:
-            return Seen(obs, reward, terminated, truncated, obs)
+        if final is None:
+            states = self.states(step.obs)
+            return Seen(obs, reward, terminated, truncated, obs, states, states)
+        done = step.terminated | step.truncated
         after = flat.copy()
-        after[step.terminated | step.truncated] = self._join(step.final_obs)
-        return Seen(obs, reward, terminated, truncated, self._tensor(after))
+        after[done] = self._join(final)
+        seen = Seen(obs, reward, terminated, truncated, self._tensor(after))
+        if self.state_space is None:
+            return seen
+        then = _flat(step.obs[PRIVILEGED]).copy()
+        then[done] = _flat(final[PRIVILEGED])
+        return seen._replace(states=self.states(step.obs), next_states=self._tensor(then))
 
     def current(self) -> torch.Tensor:
         """Return what the rows of a tracked environment see now."""
+        return self.observe(self._last_obs)
+
+    def current_states(self) -> torch.Tensor | None:
+        """Return what only a critic may see now of the rows of a tracked environment."""
+        return self.states(self._last_obs)
+
+    @property
+    def _last_obs(self) -> Array:
         env: Tracked = self._env  # type: ignore[assignment]
-        return self.observe(env.last_obs)
+        return env.last_obs
 
     def _join(self, obs: Array | Mapping[str, Array]) -> Array:
         if self._keys:
@@ -109,23 +134,46 @@ def _flat(part: Array) -> Array:
     return np.asarray(part, dtype=np.float32).reshape(len(part), -1)
 
 
+def _open(space: spaces.Dict) -> dict[str, Any]:
+    """Return the parts of a dict that an actor may see, in its space's order."""
+    return {key: part for key, part in space.items() if key != PRIVILEGED}
+
+
 def _parts(space: spaces.Space) -> list[Any]:
-    return list(space.values()) if isinstance(space, spaces.Dict) else [space]
+    return list(_open(space).values()) if isinstance(space, spaces.Dict) else [space]
+
+
+def _flat_space(parts: list[Any]) -> spaces.Box:
+    size = sum(int(np.prod(part.shape)) for part in parts)
+    return spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+
+def _privileged(space: spaces.Space, label: str) -> spaces.Box | None:
+    """Return the space of what the critic of a label may see beyond its actor, if there is any."""
+    part = space.spaces.get(PRIVILEGED) if isinstance(space, spaces.Dict) else None
+    if part is None or not PLATE.labels[label].privileged:
+        return None
+    _check_vector(part, space, label)
+    return _flat_space([part])
 
 
 def _keys(space: spaces.Space, label: str) -> list[str]:
     """Return the keys of a dict in its space's order; what is no vector is unsupported."""
     for part in _parts(space):
-        if not isinstance(part, spaces.Box) or _is_image(part):
-            raise UnsupportedError(
-                f"{label} takes observations that are vectors or a flat dict of them, "
-                f"this task has {space}: use a label whose framework takes it, see `srb ls algos`"
-            )
+        _check_vector(part, space, label)
     if not isinstance(space, spaces.Dict):
         return []
     if "dict" not in PLATE.labels[label].observations:
         raise UnsupportedError(f"{label} takes one vector as observation, this task has {space}")
-    return list(space.keys())
+    return list(_open(space))
+
+
+def _check_vector(part: spaces.Space, space: spaces.Space, label: str) -> None:
+    if not isinstance(part, spaces.Box) or _is_image(part):
+        raise UnsupportedError(
+            f"{label} takes observations that are vectors or a flat dict of them, "
+            f"this task has {space}: use a label whose framework takes it, see `srb ls algos`"
+        )
 
 
 def _is_image(space: spaces.Box) -> bool:

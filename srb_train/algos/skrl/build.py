@@ -123,6 +123,7 @@ def learner(spec: RunSpec, rows: Rows) -> Learner:
         models=networks(spec.algo, agent_params["models"], rows),
         memory=memories.pop("rollout", memories.get("memory")),
         observation_space=rows.observation_space,
+        state_space=rows.state_space,
         action_space=rows.action_space,
         device=rows.device,
         cfg=_config(spec, rows, timesteps),
@@ -243,6 +244,11 @@ def _preprocessors(agent: Mapping[str, Any], rows: Rows) -> dict[str, Any]:
         size = sizes.get(key, rows.observation_space)
         found[key] = RunningStandardScaler
         found[f"{key}_kwargs"] = scaler(agent[f"{key}_kwargs"], size, rows.device)
+    if rows.state_space is not None and agent["observation_preprocessor"]:
+        # What a critic sees besides is on no other scale than what everybody sees.
+        arguments = agent["observation_preprocessor_kwargs"]
+        found["state_preprocessor"] = RunningStandardScaler
+        found["state_preprocessor_kwargs"] = scaler(arguments, rows.state_space, rows.device)
     return found
 
 

@@ -10,7 +10,7 @@ from skrl.memories.torch import RandomMemory
 from srb_train.algos.skrl.bridge import Seen
 
 
-def bootstrap(agent: PPO_RNN, obs: torch.Tensor, seen: Seen) -> Seen:
+def bootstrap(agent: PPO_RNN, obs: torch.Tensor, states: torch.Tensor | None, seen: Seen) -> Seen:
     """Close truncated rows with the value of their last observation, and show them as ended.
 
     skrl's recurrent PPO takes the value of the observation before the step for that of the one
@@ -20,8 +20,9 @@ def bootstrap(agent: PPO_RNN, obs: torch.Tensor, seen: Seen) -> Seen:
     if not bool(rows.any()):
         return seen
     memory = [part[:, rows].contiguous() for part in agent._rnn_initial_states["value"]]
-    _, outputs = agent.value.act(_inputs(agent, obs[rows], memory), role="value")
-    last = _inputs(agent, seen.next_obs[rows], outputs["rnn"])
+    _, outputs = agent.value.act(_inputs(agent, (obs, states), rows, memory), role="value")
+    after = (seen.next_obs, seen.next_states)
+    last = _inputs(agent, after, rows, outputs["rnn"])
     worth, _ = agent.value.act(last, role="value")
     reward = seen.reward.clone()
     reward[rows] += agent.cfg.discount_factor * agent._value_preprocessor(worth, inverse=True)
@@ -41,8 +42,19 @@ def remember(agent: PPO_RNN) -> None:
     agent._rnn_initial_states = dict(agent._rnn_initial_states)
 
 
-def _inputs(agent: PPO_RNN, obs: torch.Tensor, memory: list[torch.Tensor]) -> dict[str, Any]:
-    return {"observations": agent._observation_preprocessor(obs), "rnn": memory}
+def _inputs(
+    agent: PPO_RNN,
+    view: tuple[torch.Tensor, torch.Tensor | None],
+    rows: torch.Tensor,
+    memory: list[torch.Tensor],
+) -> dict[str, Any]:
+    """Return what the value network takes for some rows of (observations, states)."""
+    obs, states = view
+    return {
+        "observations": agent._observation_preprocessor(obs[rows]),
+        "states": None if states is None else agent._state_preprocessor(states[rows]),
+        "rnn": memory,
+    }
 
 
 class RowByRow(RandomMemory):

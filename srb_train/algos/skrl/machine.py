@@ -22,6 +22,7 @@ from skrl.models.torch import Model
 from skrl.resources.preprocessors.torch import RunningStandardScaler
 
 from srb_train.algos.skrl import bridge, build, state, weights
+from srb_train.algos.skrl.bridge import Seen
 from srb_train.algos.skrl.build import Learner
 from srb_train.algos.skrl.episodes import bootstrap, remember
 from srb_train.algos.skrl.motions import pair
@@ -75,7 +76,7 @@ def _loop(context: TrainContext, learner: Learner) -> None:
     agent, rows, every = learner.agent, learner.rows, context.spec.log_every
     time: dict[str, int] = {"timesteps": learner.timesteps}
     next_log = (context.step // every + 1) * every
-    obs, since = rows.current(), 0
+    obs, states, since = rows.current(), rows.current_states(), 0
     while True:
         if since % learner.update_every == 0:
             if context.step >= next_log:
@@ -84,7 +85,8 @@ def _loop(context: TrainContext, learner: Learner) -> None:
             context.boundary()
         time["timestep"] = context.step // rows.num_envs
         agent.pre_interaction(**time)
-        obs = _interact(learner, obs, time)
+        seen = _interact(learner, obs, states, time)
+        obs, states = seen.obs, seen.states
         # Some agents look at their losses only while they would write them.
         agent.write_interval = _LISTENING if context.step >= next_log else 0
         agent.post_interaction(**time)
@@ -92,32 +94,34 @@ def _loop(context: TrainContext, learner: Learner) -> None:
         since += 1
 
 
-def _interact(learner: Learner, obs: torch.Tensor, time: Mapping[str, int]) -> torch.Tensor:
-    """Act once in all rows and let the agent remember it; returns what the rows see then."""
+def _interact(
+    learner: Learner, obs: torch.Tensor, states: torch.Tensor | None, time: Mapping[str, int]
+) -> Seen:
+    """Act once in all rows and let the agent remember it; returns what came of it."""
     agent, recurrent = learner.agent, isinstance(learner.agent, PPO_RNN)
     with torch.no_grad():
         if recurrent:
             remember(agent)
-        actions, _ = agent.act(obs, None, **time)
+        actions, _ = agent.act(obs, states, **time)
         seen = learner.rows.step(actions)
         infos: dict[str, torch.Tensor] = {}
         if recurrent:
-            seen = bootstrap(agent, obs, seen)
+            seen = bootstrap(agent, obs, states, seen)
         if hasattr(agent, "discriminator"):
             infos["amp_obs"] = pair(obs, seen.next_obs)
         agent.record_transition(
             observations=obs,
-            states=None,
+            states=states,
             actions=actions,
             rewards=seen.reward,
             next_observations=seen.next_obs,
-            next_states=None,
+            next_states=seen.next_states,
             terminated=seen.terminated,
             truncated=seen.truncated,
             infos=infos,
             **time,
         )
-    return seen.obs
+    return seen
 
 
 def _log(context: TrainContext, agent: Agent) -> None:

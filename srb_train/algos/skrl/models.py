@@ -281,14 +281,14 @@ class QNetwork(DeterministicMixin, Model):
 
 
 class Value(DeterministicMixin, Model):
-    """The worth of what is seen."""
+    """The worth of what is seen, by an actor and besides, where there is more, by a critic."""
 
     def __init__(self, rows: Rows, plan: Plan, length: int = 1) -> None:
         """Build the network for the rows' spaces."""
         Model.__init__(self, **_spaces(rows))
         DeterministicMixin.__init__(self)
         self.num_envs = rows.num_envs
-        self.trunk = Trunk(self.num_observations, plan, length)
+        self.trunk = Trunk(self.num_observations + self.num_states, plan, length)
         self.value = nn.Linear(self.trunk.width, 1)
         orthogonal(self.value, 1.0)
 
@@ -298,6 +298,9 @@ class Value(DeterministicMixin, Model):
 
     def compute(self, inputs: Inputs, role: str = "") -> Output:
         """Return values (N, 1)."""
+        if inputs.get("states") is not None:
+            both = torch.cat([inputs["observations"], inputs["states"]], dim=1)
+            inputs = {**inputs, "observations": both}
         features, outputs = self.trunk(inputs)
         return self.value(features), outputs
 
@@ -348,6 +351,7 @@ class Range(nn.Module):
 def _spaces(rows: Rows) -> dict[str, Any]:
     return {
         "observation_space": rows.observation_space,
+        "state_space": rows.state_space,
         "action_space": rows.action_space,
         "device": rows.device,
     }

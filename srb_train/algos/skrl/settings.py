@@ -1,11 +1,11 @@
 """What can be checked and computed about this family's settings without importing it."""
 
-import difflib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from srb_train import spelling
 from srb_train.errors import UnsupportedError, UsageError
 
 ACTIVATIONS = ("tanh", "relu", "elu", "leaky_relu", "gelu", "silu")
@@ -134,10 +134,7 @@ def choose(key: str, value: Any, known: Iterable[str]) -> str:
     words = list(known)
     if value in words:
         return str(value)
-    lower = {word.lower(): word for word in words}
-    close = difflib.get_close_matches(str(value).lower(), lower, n=1, cutoff=0.4)
-    hint = f" (nearest: {lower[close[0]]})" if close else ""
-    raise UsageError(f"agent.{key}={value!r} is not one of {', '.join(words)}{hint}")
+    raise spelling.not_one_of(f"agent.{key}", value, words)
 
 
 def _check_ranges(agent: Mapping[str, Any]) -> None:

@@ -1,6 +1,5 @@
 """N copies of an installed Gymnasium environment behind the batched contract."""
 
-import difflib
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -12,6 +11,7 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
+from srb_train import spelling
 from srb_train.contracts import BatchedEnv, Step
 from srb_train.envs.gymnasium import rows, spaces
 from srb_train.errors import IntegrityError, MissingDependency, UnsupportedError, UsageError
@@ -139,11 +139,10 @@ def _registered(name: str) -> EnvSpec:
     try:
         return gymnasium.spec(bare)
     except gymnasium.error.Error as error:
-        nearest = difflib.get_close_matches(bare, gymnasium.registry, n=3, cutoff=0.5)
-        hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
+        near = spelling.nearest(bare, gymnasium.registry, most=3)
         raise UsageError(
-            f"gymnasium/{name}: no such environment is registered{hint} "
-            "(gymnasium/<module>:<id> imports the module that registers it)"
+            f"gymnasium/{name}: no such environment is registered{near}; "
+            "gymnasium/<module>:<id> imports the module that registers it"
         ) from error
 
 

@@ -15,5 +15,6 @@ PLATE = Backend(
         "orbital_evasion",
         "waypoint_navigation",
         "velocity_tracking",
+        "sample_collection",
     ),
 )

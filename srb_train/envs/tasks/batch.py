@@ -56,8 +56,8 @@ class Task(Protocol):
         """Control steps until the episode is cut."""
 
     @property
-    def observation_space(self) -> spaces.Box:
-        """The space of one row."""
+    def observation_space(self) -> spaces.Space:
+        """The space of one row: a Box, or a Dict of them."""
 
     @property
     def action_space(self) -> spaces.Box | spaces.Discrete:
@@ -66,14 +66,55 @@ class Task(Protocol):
     def begin(self, xp: Any, uniform: Array) -> State:
         """Return the start of N episodes from (draws, N) numbers in [0, 1)."""
 
-    def observe(self, xp: Any, state: State) -> Array:
-        """Return the (N, *obs) observations of a state, laid out in any order."""
+    def observe(self, xp: Any, state: State) -> Array | dict[str, Array]:
+        """Return the (N, *obs) observations of a state, or a Dict's by key; in any layout."""
 
     def advance(self, xp: Any, state: State, action: Array) -> Outcome:
         """Do one control step; `action` is (A, N) within the bounds, or (N,) of choices."""
 
     def draw(self, scenes: Sequence[Scene]) -> np.ndarray:
         """Return uint8 (H, W, 3) of the last scene; the others are its episode so far."""
+
+
+class Scenes:
+    """Rows as they are drawn: each one's frames so far, and how it ended in the newest step."""
+
+    def __init__(self, task: Task) -> None:
+        """Draw rows of a task."""
+        self._task = task
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin without frames and endings."""
+        self.drawn: dict[int, list[Scene]] = {}
+        self.step(np.empty(0, dtype=np.int64))
+
+    def step(
+        self, rows: np.ndarray, last: State | None = None, facts: tuple[Array, Array] = ((), ())
+    ) -> None:
+        """Take which rows (K,) ended, their last states and (steps, successes), (K,) each."""
+        self._rows, self._last, (self._steps, self._successes) = rows, last or {}, facts
+
+    def draw(self, row: int, state: State, steps: Array) -> np.ndarray:
+        """Draw a row of N that go on with `state` after (N,) `steps`; or its end, if it ended.
+
+        The picture's trail is of the frames drawn so far in the same episode.
+        """
+        scene = self._scene(row, state, steps)
+        scenes = self.drawn.setdefault(row, [])
+        if scenes and (scenes[-1].verdict is not None or scenes[-1].time > scene.time):
+            scenes.clear()
+        scenes.append(scene)
+        return self._task.draw(scenes)
+
+    def _scene(self, row: int, state: State, steps: Array) -> Scene:
+        dt, place = self._task.control_dt, np.flatnonzero(self._rows == row)
+        if place.size:
+            at = int(place[0])
+            last = {name: values[..., at] for name, values in self._last.items()}
+            return Scene(last, int(self._steps[at]) * dt, bool(self._successes[at]))
+        now = {name: np.array(values[..., row]) for name, values in state.items()}
+        return Scene(now, int(steps[row]) * dt, None)
 
 
 class Batch:
@@ -97,17 +138,17 @@ class Batch:
         self.render_fps = max(1, round(1.0 / task.control_dt))
         self.draws_endings = True
         self._slots = np.arange(task.draws)
-        self._last: State = {}
+        self.scenes = Scenes(task)
         self.reset(0)
 
-    def reset(self, seed: int) -> np.ndarray:
+    def reset(self, seed: int) -> Array:
         """Start all rows anew, row i from seed + i."""
         rows = np.arange(self.num_envs)
         self._seed = (rows + seed) & counter.MASK
         self._episode = np.zeros_like(rows)
         self._elapsed = np.zeros_like(rows)
         self.state = self._fresh(rows)
-        self._forget_scenes()
+        self.scenes.forget()
         return self._observe(self.state)
 
     def step(self, action: np.ndarray) -> Step:
@@ -116,17 +157,18 @@ class Batch:
         self._elapsed += 1
         truncated = (self._elapsed >= self.task.max_episode_steps) & ~terminated
         rows = np.flatnonzero(terminated | truncated)
-        self.state, self._ended = state, rows
+        self.state = state
         if not rows.size:
+            self.scenes.step(rows)
             return Step(self._observe(state), reward, terminated, truncated, None, {})
         info = {name: values[rows] for name, values in facts.items()}
-        self._last = {name: values[..., rows] for name, values in state.items()}
-        self._last_facts = (self._elapsed[rows], info["success"])
+        last = {name: values[..., rows] for name, values in state.items()}
+        self.scenes.step(rows, last, (self._elapsed[rows], info["success"]))
         self._restart(rows)
         # One look at the rows as they go on and as they ended costs less than two.
-        both = {name: np.concatenate([state[name], self._last[name]], -1) for name in state}
+        both = {name: np.concatenate([state[name], last[name]], -1) for name in state}
         seen = self._observe(both)
-        obs, final_obs = seen[: self.num_envs], seen[self.num_envs :]
+        obs, final_obs = _cut(seen, self.num_envs)
         return Step(obs, reward, terminated, truncated, final_obs, info)
 
     def state_dict(self) -> dict[str, np.ndarray]:
@@ -136,35 +178,16 @@ class Batch:
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from what `state_dict` gave for as many rows of the same task."""
-        known = self.state_dict()
-        if set(state) != set(known):
-            raise IntegrityError(
-                f"the state holds {sorted(state)}, the task needs {sorted(known)}: another task's?"
-            )
-        for name, values in known.items():
-            if state[name].shape != values.shape:
-                raise IntegrityError(
-                    f"the state's {name} is {state[name].shape}, {values.shape} is needed for "
-                    f"{self.num_envs} rows: set env.num_envs to what the run had"
-                )
-        own = {name: np.array(state[name], dtype=known[name].dtype) for name in known}
+        own = fitting(state, self.state_dict(), self.num_envs)
         self._seed, self._episode, self._elapsed = (
             own.pop(name) for name in ("seed", "episode", "elapsed")
         )
         self.state = own
-        self._forget_scenes()
+        self.scenes.forget()
 
     def render(self, row: int = 0) -> np.ndarray:
-        """Draw one row; right after its episode ended, the end of it.
-
-        The picture's trail is of the frames drawn so far in the same episode.
-        """
-        scene = self._scene(row)
-        scenes = self._scenes.setdefault(row, [])
-        if scenes and (scenes[-1].verdict is not None or scenes[-1].time > scene.time):
-            scenes.clear()
-        scenes.append(scene)
-        return self.task.draw(scenes)
+        """Draw one row; right after its episode ended, the end of it."""
+        return self.scenes.draw(row, self.state, self._elapsed)
 
     def close(self) -> None:
         """Hold nothing that needs giving back."""
@@ -179,8 +202,11 @@ class Batch:
         for name, values in self._fresh(rows).items():
             self.state[name][..., rows] = values
 
-    def _observe(self, state: State) -> np.ndarray:
-        return np.ascontiguousarray(self.task.observe(np, state))
+    def _observe(self, state: State) -> Array:
+        seen = self.task.observe(np, state)
+        if isinstance(seen, dict):
+            return {key: np.ascontiguousarray(part) for key, part in seen.items()}
+        return np.ascontiguousarray(seen)
 
     def _bounded(self, action: np.ndarray) -> np.ndarray:
         """Return the action row-last and within the bounds, without touching the caller's."""
@@ -190,18 +216,27 @@ class Batch:
         own = np.ascontiguousarray(np.asarray(action, dtype=np.float32).T)
         return np.minimum(np.maximum(own, space.low[:, None]), space.high[:, None])
 
-    def _scene(self, row: int) -> Scene:
-        place = np.flatnonzero(self._ended == row)
-        if place.size:
-            at = int(place[0])
-            steps, success = (int(self._last_facts[0][at]), bool(self._last_facts[1][at]))
-            state = {name: values[..., at] for name, values in self._last.items()}
-            return Scene(state, steps * self.task.control_dt, success)
-        state = {name: values[..., row].copy() for name, values in self.state.items()}
-        return Scene(state, int(self._elapsed[row]) * self.task.control_dt, None)
 
-    def _forget_scenes(self) -> None:
-        self._scenes: dict[int, list[Scene]] = {}
-        self._ended = np.empty(0, dtype=np.int64)
-        self._last = {}
-        self._last_facts = (self._ended, self._ended)
+def fitting(
+    state: Mapping[str, np.ndarray], known: Mapping[str, np.ndarray], num_envs: int
+) -> dict[str, np.ndarray]:
+    """Return copies of stored arrays in the types of the known ones; their shapes must agree."""
+    if set(state) != set(known):
+        raise IntegrityError(
+            f"the state holds {sorted(state)}, the task needs {sorted(known)}: another task's?"
+        )
+    for name, values in known.items():
+        if state[name].shape != values.shape:
+            raise IntegrityError(
+                f"the state's {name} is {state[name].shape}, {values.shape} is needed for "
+                f"{num_envs} rows: set env.num_envs to what the run had"
+            )
+    return {name: np.array(state[name], dtype=values.dtype) for name, values in known.items()}
+
+
+def _cut(seen: Array, count: int) -> tuple[Array, Array]:
+    """Return the first `count` rows of observations, and the others."""
+    if not isinstance(seen, dict):
+        return seen[:count], seen[count:]
+    first = {key: part[:count] for key, part in seen.items()}
+    return first, {key: part[count:] for key, part in seen.items()}

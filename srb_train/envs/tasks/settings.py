@@ -1,10 +1,10 @@
 """From the keys of a preset to a task's frozen settings."""
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from srb_train import spelling
 from srb_train.errors import UsageError
 
 Settings = TypeVar("Settings")
@@ -15,7 +15,7 @@ def build(kind: type[Settings], given: Mapping[str, Any], section: str = "env") 
     known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for key in given:
         if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known))}"
-            raise UsageError(f"{section}.{key}: no such setting; {hint}")
+            near = spelling.nearest(key, known)
+            there = f"there are {', '.join(sorted(known))}"
+            raise UsageError(f"{section}.{key}: no such setting{near}; {there}")
     return kind(**given)

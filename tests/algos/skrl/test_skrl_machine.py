@@ -177,7 +177,7 @@ def test_a_recurrent_policy_learns_from_the_memory_that_it_acted_with(bench):
     agent._observation_preprocessor = lambda x, train=False: x
     obs = made.rows.current()
     for t in range(32):
-        obs = machine._interact(made, obs, {"timestep": t, "timesteps": 100})
+        obs = machine._interact(made, obs, None, {"timestep": t, "timesteps": 100}).obs
         agent.post_interaction(timestep=t, timesteps=100)
     assert len(ratios) == 4
     assert max(ratios) < 1e-5
@@ -189,7 +189,7 @@ def test_a_recurrent_row_that_is_cut_is_closed_by_the_value_of_its_last_observat
     obs, agent = made.rows.current(), made.agent
     with torch.no_grad():
         seen = made.rows.step(torch.zeros(4, 2))
-        shown = episodes.bootstrap(agent, obs, seen)
+        shown = episodes.bootstrap(agent, obs, None, seen)
         memory = agent._rnn_initial_states["value"]
         _, after = agent.value.compute({"observations": obs, "rnn": memory})
         worth, _ = agent.value.compute({"observations": seen.next_obs, **after})
@@ -215,7 +215,7 @@ def test_the_cross_entropy_method_imitates_the_best_episodes_of_all_rows(bench):
     made.agent.update = watch
     obs = made.rows.current()
     for t in range(8):
-        obs = machine._interact(made, obs, {"timestep": t, "timesteps": 8})
+        obs = machine._interact(made, obs, None, {"timestep": t, "timesteps": 8}).obs
         made.agent.post_interaction(timestep=t, timesteps=8)
     (_, limits) = seen[0]
     assert limits == [0, 4, 8, 8 + 3, 8 + 7, 16, 16 + 2, 16 + 6, 24, 24 + 1, 24 + 5, 32]

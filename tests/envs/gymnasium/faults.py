@@ -150,6 +150,23 @@ class DictObs(ConstantReward):
         return obs, reward, terminated, truncated, {"is_success": bool(self.point[0] < 0)}
 
 
+class Privileged(ConstantReward):
+    """Observations are a dict with a part that only a critic may see."""
+
+    def __init__(self, **options: Any) -> None:
+        """Give names to what is seen."""
+        super().__init__(**{"size": 3, **options})
+        secret = Box(-np.inf, np.inf, (2,), np.float32)
+        side = Box(-1.0, 1.0, (1,), np.float32)
+        self.observation_space = Dict(position=self.observation_space, side=side, critic=secret)
+
+    def observe(self) -> dict[str, Any]:
+        """Return the point, the side it is on, and as a secret its sum and the step."""
+        side = np.sign(self.point[:1]).astype(np.float32)
+        secret = np.array([self.point.sum(), 0.1 * (self.steps % 10)], np.float32)
+        return {"position": self.point.copy(), "side": side, "critic": secret}
+
+
 class Images(ConstantReward):
     """What is seen is a small picture of bytes."""
 
@@ -173,7 +190,17 @@ class Secretive(ConstantReward):
         print(f"connected with {api_key}", flush=True)
 
 
-for _task in (ConstantReward, NanReward, Crash, Chatty, Slow, DictObs, Images, Secretive):
+for _task in (
+    ConstantReward,
+    NanReward,
+    Crash,
+    Chatty,
+    Slow,
+    DictObs,
+    Privileged,
+    Images,
+    Secretive,
+):
     _id = f"{_task.__name__}-v0"
     if _id not in gymnasium.registry:
         gymnasium.register(_id, entry_point=f"{__name__}:{_task.__name__}", max_episode_steps=10)

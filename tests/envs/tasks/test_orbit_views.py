@@ -55,13 +55,13 @@ def test_the_flight_leaves_a_trail_and_ends_with_a_verdict(made):
         if count % 10 == 0 and not ended:
             frame = env.render(0)
     last = env.render(0)
-    assert env._scenes[0][-1].verdict is True
+    assert env.scenes.drawn[0][-1].verdict is True
     assert last[48, 170:310].std() > frame[48, 170:310].std() + 10.0, "no last word"
-    trail = len(env._scenes[0])
+    trail = len(env.scenes.drawn[0])
     assert trail > 5
     env.step(pilot(env))
     env.render(0)
-    assert len(env._scenes[0]) == 1, "the next episode's trail begins anew"
+    assert len(env.scenes.drawn[0]) == 1, "the next episode's trail begins anew"
 
 
 def test_extreme_states_can_be_drawn(made):

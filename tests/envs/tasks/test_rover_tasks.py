@@ -128,15 +128,15 @@ def test_the_way_leaves_a_trail_and_ends_with_a_verdict(name):
         obs = step.obs
         if step.terminated[0] or step.truncated[0]:
             break
-    drawn = len(env._scenes[0])
+    drawn = len(env.scenes.drawn[0])
     last = env.render(0)
-    assert len(env._scenes[0]) == drawn + 1
-    assert env._scenes[0][-1].verdict is bool(step.info["success"][0])
+    assert len(env.scenes.drawn[0]) == drawn + 1
+    assert env.scenes.drawn[0][-1].verdict is bool(step.info["success"][0])
     banner = (slice(20, 56), slice(160, 316))
     assert (last[banner] != frame[banner]).any(-1).mean() > 0.5, "no banner"
     env.step(driver(obs))
     env.render(0)
-    assert len(env._scenes[0]) == 1, "the next episode's trail begins anew"
+    assert len(env.scenes.drawn[0]) == 1, "the next episode's trail begins anew"
 
 
 def test_extreme_states_can_be_drawn():

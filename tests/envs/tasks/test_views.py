@@ -33,17 +33,17 @@ def test_the_descent_leaves_a_trail_and_ends_with_a_verdict():
     times = []
     while True:
         frame = env.render(0)
-        times.append(env._scenes[0][-1].time)
+        times.append(env.scenes.drawn[0][-1].time)
         step = env.step(landing_pilot.scripted(env))
         if step.terminated[0]:
             break
     last = env.render(0)
-    assert len(env._scenes[0]) == len(times) + 1
-    assert env._scenes[0][-1].verdict is True
+    assert len(env.scenes.drawn[0]) == len(times) + 1
+    assert env.scenes.drawn[0][-1].verdict is True
     assert last[50, 180:300].std() > frame[50, 180:300].std() + 10.0, "no banner"
     env.step(landing_pilot.scripted(env))
     env.render(0)
-    assert len(env._scenes[0]) == 1, "the next episode's trail begins anew"
+    assert len(env.scenes.drawn[0]) == 1, "the next episode's trail begins anew"
 
 
 def test_extreme_states_can_be_drawn():
@@ -64,7 +64,7 @@ def test_a_fallen_pole_is_seen_to_have_fallen():
         if step.terminated[0]:
             break
     env.render(0)
-    assert env._scenes[0][-1].verdict is False
+    assert env.scenes.drawn[0][-1].verdict is False
 
 
 def test_the_cartpole_script_holds_the_pole_up():
