@@ -1,6 +1,6 @@
 """Measure and write: `python -m benchmarks [NAME …]`, names as in MEASUREMENTS.
 
-Without names every measurement but the long `tasks` and `labels` is taken. Each writes its own
+Without names every measurement but those by request is taken. Each writes its own
 JSON under benchmarks/results/, and benchmarks/README.md is made anew from all of them.
 """
 
@@ -15,13 +15,17 @@ from pathlib import Path
 import psutil
 
 from benchmarks import (
+    backends,
     bridges,
+    contact,
+    control,
     environments,
     labels,
     overhead,
     records,
     report,
     startup,
+    supervision,
     tasks,
 )
 
@@ -32,10 +36,14 @@ MEASUREMENTS = {
     "bridges": bridges.measure,
     "environments": environments.measure,
     "records": records.measure,
+    "control": control.measure,
+    "supervision": supervision.measure,
+    "backends": backends.measure,
+    "contact": contact.measure,
     "tasks": tasks.measure,
     "labels": labels.measure,
 }
-BY_REQUEST = {"tasks", "labels"}
+BY_REQUEST = {"backends", "tasks", "labels"}
 IN_PARTS = {"overhead", "tasks", "labels"}
 """Measurements that can be taken for some cases and keep the figures of the others."""
 

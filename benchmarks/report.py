@@ -57,15 +57,17 @@ def machine_line(facts: Mapping[str, Any]) -> str:
 
 def table(name: str, result: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of one result's table."""
-    return {
+    tables = {
         "startup": _startup,
         "overhead": _overhead,
         "bridges": _bridges,
         "environments": _environments,
         "records": _records,
+        "backends": _backends,
         "tasks": _tasks,
         "labels": _labels,
-    }[name](result)
+    }
+    return tables.get(name, _figures)(result)
 
 
 def _startup(result: Mapping[str, Any]) -> Iterator[str]:
@@ -107,6 +109,31 @@ def _environments(result: Mapping[str, Any]) -> Iterator[str]:
         elif task not in ("machine", "command"):
             for copies, rate in rates.items():
                 yield f"| {task} | {copies} | {rate:,.0f} |"
+
+
+def _backends(result: Mapping[str, Any]) -> Iterator[str]:
+    yield "Steps a processor second, beside the simulator stepped directly.\n"
+    yield "| task | copies | directly | by us | what we add |\n|---|---|---|---|---|"
+    for name, case in result["cases"].items():
+        rates = f"{case['bare']:,.0f} | {case['ours']:,.0f}"
+        yield f"| {name} | {case['copies']} | {rates} | {case['cost']:.1%} |"
+
+
+def _figures(result: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every number of a result under its dotted name."""
+    yield "| what | figure |\n|---|---|"
+    for name, value in _leaves(
+        {k: v for k, v in result.items() if k not in ("machine", "command")}
+    ):
+        yield f"| {name.replace('_', ' ')} | {value:,.4g} |"
+
+
+def _leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{above}{name}: ")
+        else:
+            yield f"{above}{name}", value
 
 
 def _records(result: Mapping[str, Any]) -> Iterator[str]:

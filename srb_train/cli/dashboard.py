@@ -108,6 +108,7 @@ class Dashboard(App[None]):
         self._rows: dict[str, Row] = {}
         self._cells: dict[str, list[Text]] = {}
         self._selected: str | None = None
+        self._follows = False
         self._curve: Curve | None = None
         self._looking = False
         self._next_look = 0.0
@@ -167,7 +168,7 @@ class Dashboard(App[None]):
         if path is None or not Path(path).is_dir():
             return [], None
         try:
-            if self._follows():
+            if self._follows:
                 return [], operations.tail(path, last_n=LOG_LINES)["lines"]
             if self._curve is None or str(self._curve.path) != path:
                 self._curve = Curve(Path(path))
@@ -226,14 +227,11 @@ class Dashboard(App[None]):
             self._selected = chosen
             self._next_look = 0.0
 
-    def _follows(self) -> bool:
-        return bool(self.query_one("#log", Log).display)
-
     def action_follow(self) -> None:
         """Show the log in place of the curve, or the curve again."""
-        follows = not self._follows()
-        self.query_one("#log", Log).display = follows
-        self.query_one("#curve", Static).display = not follows
+        self._follows = not self._follows
+        self.query_one("#log", Log).display = self._follows
+        self.query_one("#curve", Static).display = not self._follows
         self._logged = (None, ())
         self.action_refresh()
 

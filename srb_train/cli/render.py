@@ -308,9 +308,8 @@ def evaluation(found: Row) -> str:
         "policy": f"{found['algo']}, {checkpoint}" if checkpoint else found["algo"],
         "task": f"{found['env']}, {found['num_envs']} copies, seed {found['seed']}",
         "episodes": _episodes(found),
-        "return": f"{_mean(found, 'return')}, from {wording.number(found['min_return'])} to "
-        f"{wording.number(found['max_return'])}{_within(found['return_interval'])}",
-        "length": f"{_mean(found, 'length')} steps",
+        "return": _returns(found) if found["episodes_completed"] else None,
+        "length": f"{_mean(found, 'length')} steps" if found["episodes_completed"] else None,
         "success": _successes(found),
         "result": found["path"],
         "video": found.get("video"),
@@ -321,6 +320,11 @@ def evaluation(found: Row) -> str:
 def _episodes(found: Row) -> str:
     said = f"{found['episodes_completed']:,} of {found['episodes_requested']:,}"
     return said if found["complete"] else f"{said} (ended by {found['stop_reason']})"
+
+
+def _returns(found: Row) -> str:
+    low, high = wording.number(found["min_return"]), wording.number(found["max_return"])
+    return f"{_mean(found, 'return')}, from {low} to {high}{_within(found['return_interval'])}"
 
 
 def _mean(found: Row, name: str) -> str:

@@ -9,7 +9,7 @@ import sys
 import pytest
 from PIL import Image
 
-from srb_train.cli import main
+from srb_train.cli import main, render
 from srb_train.runs import files
 from srb_train.viewers import choice, port
 from tests.cases.conftest import runs, until
@@ -115,3 +115,10 @@ def test_a_window_without_a_display_says_so(srb):
     assert done.stdout == ""
     assert "no window" in done.stderr
     assert "--viewer browser or file" in done.stderr
+
+
+def test_a_summary_without_an_ended_episode_has_no_empty_figures():
+    none = dict.fromkeys(("success_rate", "path", "return_interval", "min_return", "max_return"))
+    found = {"algo": "zero", "env": "landing", "num_envs": 1, "seed": 0, "complete": True, **none}
+    said = render.evaluation({**found, "episodes_completed": 0, "episodes_requested": 0})
+    assert "0 of 0" in said and "return" not in said and "length" not in said

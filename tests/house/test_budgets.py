@@ -105,6 +105,7 @@ DYNAMIC = {
     "cli/extras.py",  # the dashboard and the pictures, which are extras
     "viewers/opening.py",  # the toolkit of a window, the server of a page
     "envs/tasks/machine.py",  # the compiled batch, which needs JAX
+    "envs/contact/picture.py",  # MuJoCo's renderer, which asks for a display when imported
     "envs/gymnasium/machine.py",  # modules that a user's id names
     "envs/own/machine.py",  # the module that holds a user's own task
     "envs/isaaclab/machine.py",  # what can be imported only once Isaac Sim's app runs

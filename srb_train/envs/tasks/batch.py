@@ -168,7 +168,7 @@ class Batch:
         # One look at the rows as they go on and as they ended costs less than two.
         both = {name: np.concatenate([state[name], last[name]], -1) for name in state}
         seen = self._observe(both)
-        obs, final_obs = _cut(seen, self.num_envs)
+        obs, final_obs = cut(seen, self.num_envs)
         return Step(obs, reward, terminated, truncated, final_obs, info)
 
     def state_dict(self) -> dict[str, np.ndarray]:
@@ -234,7 +234,7 @@ def fitting(
     return {name: np.array(state[name], dtype=values.dtype) for name, values in known.items()}
 
 
-def _cut(seen: Array, count: int) -> tuple[Array, Array]:
+def cut(seen: Array, count: int) -> tuple[Array, Array]:
     """Return the first `count` rows of observations, and the others."""
     if not isinstance(seen, dict):
         return seen[:count], seen[count:]

@@ -55,6 +55,7 @@ def test_the_shipped_preset_is_the_task_with_its_own_defaults():
     preset = yaml.safe_load((CONFIGS / "env" / "cartpole.yaml").read_text())
     assert preset.pop("name") == "cartpole"
     assert preset.pop("num_envs") == 16
+    assert preset.pop("engine") == "numpy"
     assert preset == {"discrete": False, "time_limit": 10.0}
 
 

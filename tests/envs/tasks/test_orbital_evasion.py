@@ -266,6 +266,7 @@ def test_the_pilot_says_what_it_cannot_fly():
 def test_the_shipped_preset_is_the_task_with_its_own_defaults():
     preset = yaml.safe_load((CONFIGS / "env" / "orbital_evasion.yaml").read_text())
     assert (preset.pop("name"), preset.pop("num_envs")) == ("orbital_evasion", 512)
+    assert preset.pop("engine") == "numpy"
     ranges = {
         name: {key: list(v) if isinstance(v, tuple) else v for key, v in told.items()}
         for name, told in dataclasses.asdict(orbital_evasion.OrbitalEvasion())["fields"].items()

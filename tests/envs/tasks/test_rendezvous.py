@@ -208,6 +208,7 @@ def test_the_observation_holds_what_its_description_says():
 def test_the_shipped_preset_is_the_task_with_its_own_defaults():
     preset = yaml.safe_load((CONFIGS / "env" / "rendezvous.yaml").read_text())
     assert (preset.pop("name"), preset.pop("num_envs")) == ("rendezvous", 512)
+    assert preset.pop("engine") == "numpy"
     ranges = {
         name: {key: list(v) if isinstance(v, tuple) else v for key, v in start.items()}
         for name, start in dataclasses.asdict(rendezvous.Rendezvous())["starts"].items()

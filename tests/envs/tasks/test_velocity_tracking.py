@@ -177,6 +177,7 @@ def test_the_observation_holds_what_its_description_says():
 def test_the_shipped_preset_is_the_task_with_its_own_defaults():
     preset = yaml.safe_load((CONFIGS / "env" / f"{NAME}.yaml").read_text())
     assert (preset.pop("name"), preset.pop("num_envs")) == (NAME, 512)
+    assert preset.pop("engine") == "numpy"
     ranges = {
         name: {key: list(v) if isinstance(v, tuple) else v for key, v in terrain.items()}
         for name, terrain in dataclasses.asdict(velocity_tracking.build({}))["terrains"].items()

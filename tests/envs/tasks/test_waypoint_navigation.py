@@ -212,6 +212,7 @@ def test_the_observation_is_blind_to_where_north_is():
 def test_the_shipped_preset_is_the_task_with_its_own_defaults():
     preset = yaml.safe_load((CONFIGS / "env" / f"{NAME}.yaml").read_text())
     assert (preset.pop("name"), preset.pop("num_envs")) == (NAME, 512)
+    assert preset.pop("engine") == "numpy"
     ranges = {
         name: {key: list(v) if isinstance(v, tuple) else v for key, v in terrain.items()}
         for name, terrain in dataclasses.asdict(waypoint_navigation.build({}))["terrains"].items()
