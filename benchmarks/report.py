@@ -90,6 +90,7 @@ def _overhead(result: Mapping[str, Any]) -> Iterator[str]:
             yield f"| {name} | {day} | {case['steps']:,} | {who} | {walls} | {' | '.join(ratios)} |"
     yield "\nEach time is one run, in the order they were taken; ratios are of medians."
     yield "`direct` is a script with the framework's own Adam; `fused` has the command's fused one."
+    yield "The script of sbx compiles anew in every run, some 9 s; the command keeps that on disk."
 
 
 def _bridges(result: Mapping[str, Any]) -> Iterator[str]:

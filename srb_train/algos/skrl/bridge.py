@@ -86,14 +86,14 @@ class Rows:
         if final is None:
             states = self.states(step.obs)
             return Seen(obs, reward, terminated, truncated, obs, states, states)
-        done = step.terminated | step.truncated
+        rows = (step.terminated | step.truncated).nonzero()[0]
         after = flat.copy()
-        after[done] = self._join(final)
+        after[rows] = self._join(final)
         seen = Seen(obs, reward, terminated, truncated, self._tensor(after))
         if self.state_space is None:
             return seen
         then = _flat(step.obs[PRIVILEGED]).copy()
-        then[done] = _flat(final[PRIVILEGED])
+        then[rows] = _flat(final[PRIVILEGED])
         return seen._replace(states=self.states(step.obs), next_states=self._tensor(then))
 
     def current(self) -> torch.Tensor:
