@@ -152,23 +152,25 @@ class Dashboard(App[None]):
     def _look(self) -> None:
         """Read what is to be shown; runs in a thread."""
         begun = time.monotonic()
-        words, selected = self._words, self._selected
+        asked = words, selected, follows = self._words, self._selected, self._follows
         found = self._board.look(words)
         machine = self._machine.look()
-        points, lines = self._of_selected(selected)
+        points, lines = self._of_selected(selected, follows)
         rest = max(self._every, _REST * (time.monotonic() - begun))
         self._arrived.put(lambda: self._show(found, machine, points, lines))
         self._next_look = time.monotonic() + rest
         self._looking = False
-        if (words, selected) != (self._words, self._selected):
+        if asked != (self._words, self._selected, self._follows):
             self._next_look = 0.0
 
-    def _of_selected(self, path: str | None) -> tuple[chart.Curve, Sequence[str] | None]:
+    def _of_selected(
+        self, path: str | None, follows: bool
+    ) -> tuple[chart.Curve, Sequence[str] | None]:
         """Return the curve of a run, or its newest lines where these are followed."""
         if path is None or not Path(path).is_dir():
             return [], None
         try:
-            if self._follows:
+            if follows:
                 return [], operations.tail(path, last_n=LOG_LINES)["lines"]
             if self._curve is None or str(self._curve.path) != path:
                 self._curve = Curve(Path(path))
@@ -233,7 +235,7 @@ class Dashboard(App[None]):
         self.query_one("#log", Log).display = self._follows
         self.query_one("#curve", Static).display = not self._follows
         self._logged = (None, ())
-        self.action_refresh()
+        self._next_look = 0.0
 
     def action_stop(self) -> None:
         """Ask whether the chosen run is to be stopped."""

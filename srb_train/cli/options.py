@@ -202,18 +202,7 @@ Name = Annotated[
 ]
 Names = Annotated[list[str], typer.Argument(metavar="RUN...", help="Two or more runs.")]
 Status = Annotated[
-    Literal[
-        "reserved",
-        "waiting",
-        "starting",
-        "running",
-        "stopping",
-        "completed",
-        "stopped",
-        "failed",
-        "lost",
-    ]
-    | None,
+    operations.State | None,
     typer.Option("--status", help="Only runs of this status."),
 ]
 LastN = Annotated[

@@ -23,6 +23,7 @@ from srb_train.operations.prepare import Plan, prepare, show_config
 from srb_train.operations.requests import EvalRequest, TrainRequest, ViewRequest
 from srb_train.operations.runs import checkpoints, compare_runs, list_runs, run_metrics, show_run
 from srb_train.operations.train import Outcome, repl, train
+from srb_train.runs.status import State
 
 __all__ = [
     "CANONICAL",
@@ -34,6 +35,7 @@ __all__ = [
     "Goal",
     "Outcome",
     "Plan",
+    "State",
     "TrainRequest",
     "ViewRequest",
     "algos",

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from srb_train import config, playback_request, redact, registry, supervisor
 from srb_train.errors import IntegrityError, SrbError, UsageError
@@ -55,6 +56,17 @@ def of_checkpoint(checkpoint: Checkpoint, request: Request, output: Path) -> Pla
         spec=spec.as_dict(),
         output=str(output),
     )
+
+
+def told_of(order: PlayRequest, run: Run | None, checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return what a result says of the checkpoint that acted."""
+    return {
+        "algo": (order.spec or {})["algo"],
+        "env": order.env,
+        "run": run.name if run else None,
+        "checkpoint": str(checkpoint.path),
+        "step": checkpoint.step,
+    }
 
 
 def of_actions(kind: str, request: Request, output: Path) -> PlayRequest:

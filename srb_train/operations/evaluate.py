@@ -24,14 +24,7 @@ def evaluate(request: EvalRequest, environ: Mapping[str, str] = os.environ) -> d
     order = acting.of_checkpoint(checkpoint, request, output)
     if request.video:
         order = replace(order, video=str(folder / "video.mp4"))
-    facts = {
-        "algo": (order.spec or {})["algo"],
-        "env": order.env,
-        "run": run.name if run else None,
-        "checkpoint": str(checkpoint.path),
-        "step": checkpoint.step,
-    }
-    return _played(order, facts, environ)
+    return _played(order, acting.told_of(order, run, checkpoint), environ)
 
 
 def roll(

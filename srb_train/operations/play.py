@@ -70,13 +70,7 @@ def _cast(request: ViewRequest, output: Path) -> tuple[PlayRequest, dict[str, An
     if request.policy is None:
         run, checkpoint = acting.checkpoint_of(request)
         order = acting.of_checkpoint(checkpoint, _one_row(request), output)
-        facts = {
-            "algo": (order.spec or {})["algo"],
-            "env": order.env,
-            "run": run.name if run else None,
-            "checkpoint": str(checkpoint.path),
-            "step": checkpoint.step,
-        }
+        facts = acting.told_of(order, run, checkpoint)
         return order, facts, (request.out or _film(run, checkpoint)).absolute()
     named = [f"--{name}" for name in ("algo", "model", "run") if getattr(request, name) is not None]
     if named:

@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 from srb_train.contracts import Step
+from srb_train.envs.rows import put
 from srb_train.envs.tensor_rows import picked
 from srb_train.errors import IntegrityError, MissingDependency, UnsupportedError, UsageError
 
@@ -70,10 +71,10 @@ class Simulation:
             )
             fresh = jax.vmap(self.reset)(keys)
 
-            def put(whole: Any, part: Any) -> Any:
+            def laid(whole: Any, part: Any) -> Any:
                 return whole.at[rows].set(part.astype(whole.dtype), mode="drop")
 
-            return jax.tree.map(put, state, fresh), fresh.obs
+            return jax.tree.map(laid, state, fresh), fresh.obs
 
         return jax.jit(program, donate_argnums=0)
 
@@ -180,7 +181,7 @@ class JaxRows:
             self._state, fresh = self._simulation.begin(
                 self._state, padded, self._seed[known], self._episode[known]
             )
-            _put(obs, some, picked(self._read(fresh), np.arange(len(some))))
+            put(obs, some, picked(self._read(fresh), np.arange(len(some))))
 
     def _read(self, obs: Any) -> Any:
         if isinstance(obs, Mapping):
@@ -226,14 +227,6 @@ def _space(obs: Any, names: Mapping[str, str]) -> spaces.Space:
 
 def _endless(leaf: Any) -> spaces.Box:
     return spaces.Box(-np.inf, np.inf, leaf.shape, np.float32)
-
-
-def _put(obs: Any, rows: np.ndarray, fresh: Any) -> None:
-    if isinstance(obs, Mapping):
-        for key, part in obs.items():
-            part[rows] = fresh[key]
-    else:
-        obs[rows] = fresh
 
 
 def _named(tree: Any) -> list[tuple[str, Any]]:

@@ -9,8 +9,9 @@ from gymnasium import spaces
 from srb_train.contracts import Array, Step
 from srb_train.envs.contact.physics import Layout, Rollouts, World, cores
 from srb_train.envs.contact.picture import Painter
+from srb_train.envs.rows import cut
 from srb_train.envs.tasks import counter
-from srb_train.envs.tasks.batch import cut, fitting
+from srb_train.envs.tasks.batch import fitting
 from srb_train.errors import UsageError
 
 _COUNTERS = ("seed", "episode", "elapsed")

@@ -4,8 +4,10 @@ Each copy is a Gymnasium environment (see suite.py), so that the rows of the Gym
 it: in a loop or in processes, restarted in the same step, with their exact state.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import metadata
+from types import ModuleType
 from typing import Any
 
 from gymnasium.envs.registration import EnvSpec, load_env_creator
@@ -16,6 +18,7 @@ from srb_train.envs.gymnasium import machine as gymnasium_rows
 from srb_train.errors import MissingDependency, UsageError
 
 _SUITE = "srb_train.envs.dm_control.suite"
+_OVER_MUJOCO = ("mujoco", "dm_control.mujoco")
 
 
 def make(name: str, num_envs: int, params: Mapping[str, Any]) -> BatchedEnv:
@@ -39,8 +42,10 @@ def make(name: str, num_envs: int, params: Mapping[str, Any]) -> BatchedEnv:
 
 def _limit(name: str, settings: Mapping[str, Any], wanted: int | None) -> int | None:
     """Return the steps after which the task itself ends; fewer may be asked for, but not more."""
+    kind = _suite("SuiteEnv")
     try:
-        task = _suite("SuiteEnv")(name, **settings)
+        with _beside_mujoco():
+            task = kind(name, **settings)
     except TypeError as error:
         raise UsageError(
             f"dm_control/{name} cannot be made: {error}; env.kwargs holds its arguments"
@@ -57,10 +62,21 @@ def _limit(name: str, settings: Mapping[str, Any], wanted: int | None) -> int | 
 
 def _suite(word: str) -> Any:
     """Return what suite.py defines under a name; it imports dm_control."""
-    try:
-        # The way in which Gymnasium finds an entry point, for it may fail here and be told.
+    # The way in which Gymnasium finds an entry point, for it may fail here and be told.
+    with _beside_mujoco():
         return load_env_creator(f"{_SUITE}:{word}")
+
+
+@contextmanager
+def _beside_mujoco() -> Iterator[None]:
+    """Tell what MuJoCo no longer has, which dm_control asks for when it builds a task."""
+    try:
+        yield
     except AttributeError as error:
+        asked = error.obj if isinstance(error.obj, ModuleType) else type(error.obj)
+        # Its own classes over MuJoCo's ask in their place.
+        if not getattr(asked, "__module__", asked.__name__).startswith(_OVER_MUJOCO):
+            raise
         versions = (f"{each} {metadata.version(each)}" for each in ("dm_control", "mujoco"))
         raise MissingDependency(
             f"{' and '.join(versions)} do not work together ({error}): "

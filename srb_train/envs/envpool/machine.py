@@ -14,6 +14,7 @@ import numpy as np
 from srb_train import spelling
 from srb_train.contracts import BatchedEnv, Step
 from srb_train.envs.gymnasium import spaces
+from srb_train.envs.rows import put
 from srb_train.envs.tensor_rows import picked
 from srb_train.errors import UnsupportedError, UsageError
 
@@ -83,7 +84,7 @@ class PoolEnv:
         if rows.size:
             final, facts = picked(obs, rows), _facts(info, rows)
             fresh, told = self._pool.reset(rows.astype(np.int32))
-            _put(obs, told["env_id"], self._reader.batch(fresh))
+            put(obs, told["env_id"], self._reader.batch(fresh))
         return Step(
             obs, reward.astype(np.float32), terminated, truncated & ~terminated, final, facts
         )
@@ -116,11 +117,3 @@ class PoolEnv:
 def _facts(info: Mapping[str, Any], rows: np.ndarray) -> dict[str, np.ndarray]:
     told = next((info[name] for name in _SUCCESS if name in info), None)
     return {} if told is None else {"success": np.asarray(told)[rows].astype(np.bool_)}
-
-
-def _put(obs: Any, rows: np.ndarray, fresh: Any) -> None:
-    if isinstance(obs, Mapping):
-        for key, part in obs.items():
-            part[rows] = fresh[key]
-    else:
-        obs[rows] = fresh

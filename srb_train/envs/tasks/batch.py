@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from srb_train.contracts import Step
+from srb_train.envs.rows import cut
 from srb_train.envs.tasks import counter
 from srb_train.envs.tasks.arrays import Array
 from srb_train.errors import IntegrityError, UsageError
@@ -232,11 +233,3 @@ def fitting(
                 f"{num_envs} rows: set env.num_envs to what the run had"
             )
     return {name: np.array(state[name], dtype=values.dtype) for name, values in known.items()}
-
-
-def cut(seen: Array, count: int) -> tuple[Array, Array]:
-    """Return the first `count` rows of observations, and the others."""
-    if not isinstance(seen, dict):
-        return seen[:count], seen[count:]
-    first = {key: part[:count] for key, part in seen.items()}
-    return first, {key: part[count:] for key, part in seen.items()}

@@ -244,7 +244,8 @@ def test_units_of_the_observation():
 @pytest.mark.parametrize("observe", ["state", "dict"])
 def test_the_environment_keeps_its_contract(observe):
     found = soundness.sound(lambda n: make(n, difficulty="full", observe=observe, time_limit=0.6))
-    assert not [one for one in found if one.state == "fail" and one.name != "picture"]
+    # A picture takes OpenGL, which a machine may lack; it has a test of its own.
+    assert [one for one in found if one.state == "fail" and one.name != "picture"] == []
 
 
 def test_a_row_does_not_depend_on_how_many_run_beside_it_nor_on_threads():
